@@ -1,0 +1,116 @@
+"""From a raw table to labels, patients and features: what is kept, what is refused, what is said about it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from attar.cohort import checks
+from attar.cohort.schema import Column, Scalar, Target, infer
+from attar.cohort.target import encode
+from attar.errors import DataError, nearest
+
+FEWEST_ROWS = 100
+FEWEST_OF_A_CLASS = 10
+
+
+def refuse_doubles(columns: pd.Index) -> None:
+    """Raise DataError if two columns share a name."""
+    if not columns.is_unique:
+        twice = ", ".join(repr(name) for name in columns[columns.duplicated()].unique()[:5])
+        raise DataError(f"The table has more than one column named {twice}. Rename or remove the doubles.")
+
+
+def with_outcome(table: pd.DataFrame, targets: tuple[str, ...]) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Return the rows that record every target, and a warning if some do not."""
+    unknown = table[list(targets)].isna().any(axis=1)
+    kept = table[~unknown].reset_index(drop=True)
+    if len(kept) < FEWEST_ROWS:
+        raise DataError(
+            f"The table has {len(kept)} rows with an outcome; at least {FEWEST_ROWS} are needed to train, choose and "
+            "test. Give a larger table."
+        )
+    if len(kept) == len(table):
+        return kept, ()
+    return kept, (f"{unknown.sum()} of {len(table)} rows lack a value of the target and were left out.",)
+
+
+def outcomes(
+    table: pd.DataFrame, names: tuple[str, ...], positive: Scalar | Mapping[str, Scalar] | None
+) -> tuple[NDArray[np.int8], tuple[Target, ...], tuple[str, ...]]:
+    """Return labels [rows, targets], the targets, and a warning where the positive class is a guess."""
+    values: Mapping[str, Any] = positive if isinstance(positive, Mapping) else dict.fromkeys(names, positive)
+    for name in values:
+        if name not in names:
+            raise DataError(f"positive= names {name!r}, which is not a target.{nearest(name, names)}")
+    labels, targets = [], []
+    said: list[str] = []
+    for name in names:
+        series = _outcome(table[name])
+        label, target, warnings = encode(series, values.get(name))
+        labels.append(label)
+        targets.append(target)
+        said += warnings
+    return np.stack(labels, axis=1), tuple(targets), tuple(said)
+
+
+def _outcome(series: pd.Series) -> pd.Series:
+    try:
+        plain = checks.plain(series)
+    except DataError as error:
+        raise DataError(
+            f"Target {series.name!r} is not a column of numbers, of text or of yes and no. A target has exactly two "
+            "values, such as 0 and 1: make such a column of it."
+        ) from error
+    checks.refuse_infinite(plain)
+    return plain
+
+
+def patients(series: pd.Series) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Return patient numbers 0, 1, ... per row, and a warning of rows without an id."""
+    codes: NDArray[np.int64] = pd.factorize(series)[0].astype(np.int64)
+    unknown = codes == -1
+    if not unknown.any():
+        return codes, ()
+    codes[unknown] = codes.max() + 1 + np.arange(unknown.sum())
+    return codes, (f"{unknown.sum()} rows have no {series.name!r}; each was taken as a patient of its own.",)
+
+
+def refuse_few(labels: NDArray[np.int8], targets: tuple[Target, ...], ids: NDArray[np.int64] | None) -> None:
+    """Raise DataError if a class of a target has too few patients to be split."""
+    for column, target in zip(labels.T, targets, strict=True):
+        for label, value in enumerate((target.negative, target.positive)):
+            rows = np.flatnonzero(column == label)
+            patients = len(rows) if ids is None else len(np.unique(ids[rows]))
+            if patients < FEWEST_OF_A_CLASS:
+                raise DataError(
+                    f"Target {target.name!r} has {patients} patients with {value!r}; each class needs at least "
+                    f"{FEWEST_OF_A_CLASS}. Give a larger table or another target."
+                )
+
+
+def features(
+    table: pd.DataFrame, names: tuple[str, ...], kinds: dict[str, str]
+) -> tuple[pd.DataFrame, tuple[Column, ...], tuple[str, ...]]:
+    """Return the usable feature columns, their description, and a warning for each left out."""
+    kept: dict[str, pd.Series] = {}
+    columns: list[Column] = []
+    said: list[str] = []
+    for name in names:
+        series = checks.plain(table[name])
+        useless = checks.constant(series)
+        if useless:
+            said.append(useless)
+            continue
+        checks.refuse_infinite(series)
+        if kinds.get(name) != "categorical":
+            checks.refuse_text(series)
+        column = infer(series, kinds.get(name))
+        checks.refuse_free_text(column, len(table))
+        kept[name] = series
+        columns.append(column)
+    if not kept:
+        raise DataError("No feature column is left: every one is empty or has the same value in all rows.")
+    return pd.DataFrame(kept), tuple(columns), tuple(said)

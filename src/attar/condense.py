@@ -1,0 +1,166 @@
+"""The outer loop: move the condensed patients until a student trained on them follows the teachers' paths; keep the best."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from attar import methods
+from attar.evaluate.utility import Scorer
+from attar.match import GRADIENTS
+from attar.models import Model
+from attar.paths import Path, pick
+from attar.recipe import Recipe
+from attar.seeds import stream
+
+CHUNK = 20
+"""Snapshots between two looks at the world: progress, saving, interruption."""
+
+PATIENCE = 10
+"""Steps skipped in a row after which the inputs go back to the last good snapshot and move half as far from then on."""
+
+
+class State(NamedTuple):
+    """Everything the outer loop carries; saved, it continues to the same bytes."""
+
+    iteration: Array
+    x: Array
+    velocity: Array
+    log_step: Array
+    log_step_velocity: Array
+    reach: Array
+    good_x: Array
+    good_log_step: Array
+    streak: Array
+    skipped: Array
+    rollbacks: Array
+    best_x: Array
+    best_score: Array
+    best_iteration: Array
+
+
+class Chunk(NamedTuple):
+    """What happened in a chunk: per iteration the loss and step size, per snapshot the validation AUPRC."""
+
+    loss: Array
+    step_size: Array
+    score: Array
+
+
+def begin(x: np.ndarray, recipe: Recipe) -> State:
+    """Return the state before the first iteration."""
+    inputs, zero, count = jnp.asarray(x), jnp.zeros(()), jnp.zeros((), jnp.int32)
+    log_step = jnp.log(jnp.asarray(recipe.student.step_size, jnp.float32))
+    return State(
+        iteration=count,
+        x=inputs,
+        velocity=jnp.zeros_like(inputs),
+        log_step=log_step,
+        log_step_velocity=zero,
+        reach=jnp.ones(()),
+        good_x=inputs,
+        good_log_step=log_step,
+        streak=count,
+        skipped=count,
+        rollbacks=count,
+        best_x=inputs,
+        best_score=-jnp.ones(()),
+        best_iteration=count,
+    )
+
+
+def condense(
+    model: Model,
+    paths: Path,
+    y: np.ndarray,
+    scorer: Scorer,
+    recipe: Recipe,
+    state: State,
+    watch: Callable[[State, Chunk], None] = lambda state, chunk: None,
+) -> State:
+    """Run the outer loop from `state` to its end; `watch` sees the state after each chunk of snapshots."""
+    labels, every, total = jnp.asarray(y), recipe.selection.every, recipe.inputs.iterations
+    key = stream(recipe.seed, "condense")
+    while (done := int(state.iteration)) < total:
+        snapshots = max(1, min(CHUNK, (total - done) // every))
+        length = min(every, total - done)
+        state, chunk = run_chunk(model, paths, labels, scorer, recipe, state, key, snapshots, length)
+        watch(state, chunk)
+    return state
+
+
+@partial(jax.jit, static_argnames=("model", "recipe", "snapshots", "every"))
+def run_chunk(
+    model: Model,
+    paths: Path,
+    y: Array,
+    scorer: Scorer,
+    recipe: Recipe,
+    state: State,
+    key: Array,
+    snapshots: int,
+    every: int,
+) -> tuple[State, Chunk]:
+    """Take snapshots x every iterations, score each snapshot on the validation split, and keep the best one so far."""
+
+    def iterate(state: State, _: None) -> tuple[State, tuple[Array, Array]]:
+        loss, state = move(model, paths, y, recipe, state, jax.random.fold_in(key, state.iteration))
+        return state, (loss, jnp.exp(state.log_step))
+
+    def snapshot(state: State, _: None) -> tuple[State, tuple[Array, Array, Array, Array]]:
+        state, (loss, step_size) = lax.scan(iterate, state, None, length=every)
+        fine = state.streak == 0
+        state = state._replace(
+            good_x=jnp.where(fine, state.x, state.good_x),
+            good_log_step=jnp.where(fine, state.log_step, state.good_log_step),
+        )
+        return state, (loss, step_size, state.x, state.iteration)
+
+    state, (loss, step_size, inputs, iterations) = lax.scan(snapshot, state, None, length=snapshots)
+    scores = scorer.score(model, inputs, y, recipe.selection)
+    best = jnp.argmax(scores)
+    better = scores[best] > state.best_score
+    state = state._replace(
+        best_x=jnp.where(better, inputs[best], state.best_x),
+        best_score=jnp.where(better, scores[best], state.best_score),
+        best_iteration=jnp.where(better, iterations[best], state.best_iteration),
+    )
+    return state, Chunk(loss.ravel(), step_size.ravel(), scores)
+
+
+def move(model: Model, paths: Path, y: Array, recipe: Recipe, state: State, key: Array) -> tuple[Array, State]:
+    """Take one outer iteration: draw a segment, match it, and move the inputs and the step size, unless the step is unsound."""
+    settings, student = recipe.inputs, recipe.student
+    path_key, segment_key = jax.random.split(key)
+    path = pick(paths, jax.random.randint(path_key, (), 0, len(jax.tree.leaves(paths)[0])))
+    t_start, t_end = methods.method(recipe.method).segment(segment_key, recipe.segments)
+    step_size = jnp.exp(state.log_step)
+    match = GRADIENTS[student.gradient](model, path.at(t_start), path.at(t_end), state.x, y, step_size, student.steps)
+
+    velocity = settings.momentum * state.velocity + match.inputs
+    log_step_velocity = settings.student_momentum * state.log_step_velocity + step_size * match.step_size
+    moved = state._replace(
+        x=state.x - settings.step_size * state.reach * velocity,
+        velocity=velocity,
+        log_step=state.log_step - settings.student_rate * log_step_velocity,
+        log_step_velocity=log_step_velocity,
+        streak=jnp.zeros_like(state.streak),
+    )
+    sound = (match.loss <= settings.loss_limit) & jnp.all(jnp.isfinite(moved.x)) & jnp.isfinite(moved.log_step)
+    skipped = state._replace(streak=state.streak + 1, skipped=state.skipped + 1)
+    rolled_back = skipped._replace(
+        x=state.good_x,
+        velocity=jnp.zeros_like(state.velocity),
+        log_step=state.good_log_step,
+        log_step_velocity=jnp.zeros_like(state.log_step_velocity),
+        reach=state.reach / 2,
+        streak=jnp.zeros_like(state.streak),
+        rollbacks=state.rollbacks + 1,
+    )
+    unsound = jax.tree.map(partial(jnp.where, skipped.streak >= PATIENCE), rolled_back, skipped)
+    state = jax.tree.map(partial(jnp.where, sound), moved, unsound)
+    return match.loss, state._replace(iteration=state.iteration + 1)

@@ -1,0 +1,97 @@
+"""Train on a set, test on real patients: the scores of the full cohort, of random subsets and of condensed sets."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from attar import train
+from attar.evaluate.metrics import METRICS, average_precision, macro
+from attar.models import Model
+from attar.recipe import Training
+
+MEMORY = 32 * 2**20
+"""Bytes of activations that small sets trained side by side may take."""
+
+
+def fresh(model: Model, key: Array, count: int) -> Array:
+    """Draw `count` fresh networks [count, p]."""
+    return jax.vmap(model.init)(jax.random.split(key, count))
+
+
+def fit_small(model: Model, theta: Array, x: Array, y: Array, key: Array, settings: Training) -> Array:
+    """Train networks [networks, p] on one small set for a fixed number of epochs, as its receiver would."""
+    task = train.Task(x, y, jnp.zeros(y.shape[1]))
+
+    def one(fit: train.Fit, key: Array) -> tuple[train.Fit, None]:
+        return train.epoch(model, fit, task, key, settings.step_size, settings.momentum, settings.batch), None
+
+    return lax.scan(one, train.begin(theta), jax.random.split(key, settings.epochs))[0].theta
+
+
+def fit_full(
+    model: Model,
+    theta: Array,
+    x: Array,
+    y: Array,
+    x_validation: Array,
+    y_validation: Array,
+    key: Array,
+    settings: Training,
+    watch: Callable[[int], None] = lambda epoch: None,
+) -> Array:
+    """Train networks [networks, p] on all real rows and keep each at its best validation epoch, as the cohort's owner would."""
+    task = train.Task(x, y, jnp.zeros(y.shape[1]))
+    fit, best, best_score = train.begin(theta), theta, jnp.full(len(theta), -1.0)
+    for epoch in range(settings.epochs):
+        step_key = jax.random.fold_in(key, epoch)
+        fit = train.epoch(model, fit, task, step_key, settings.step_size, settings.momentum, settings.batch)
+        score = measure(model, fit.theta, x_validation, y_validation)["auprc"]
+        better = score > best_score
+        best, best_score = jnp.where(better[:, None], fit.theta, best), jnp.where(better, score, best_score)
+        watch(epoch + 1)
+    return best
+
+
+@partial(jax.jit, static_argnames="model")
+def measure(model: Model, theta: Array, x: Array, y: Array) -> dict[str, Array]:
+    """Return each metric of networks [networks, p] on real rows, {name: [networks]}."""
+
+    def one(theta: Array) -> dict[str, Array]:
+        logits = model.apply(theta, x)
+        return {name: macro(metric, logits, y) for name, metric in METRICS.items()}
+
+    return lax.map(one, theta)
+
+
+@partial(jax.jit, static_argnames=("model", "settings"))
+def measure_small(
+    model: Model, theta: Array, x: Array, y: Array, key: Array, settings: Training, x_test: Array, y_test: Array
+) -> dict[str, Array]:
+    """Return each metric of networks trained on one small set, {name: [networks]}."""
+    return measure(model, fit_small(model, theta, x, y, key, settings), x_test, y_test)
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=["theta", "key", "x", "y"], meta_fields=[])
+@dataclass(frozen=True)
+class Scorer:
+    """Scores many versions of a small set by the mean validation AUPRC of the same fresh networks trained on each."""
+
+    theta: Array
+    key: Array
+    x: Array
+    y: Array
+
+    def score(self, model: Model, inputs: Array, y: Array, settings: Training) -> Array:
+        """Return one score for each of inputs [versions, rows, features]."""
+
+        def one(x: Array) -> Array:
+            trained = fit_small(model, self.theta, x, y, self.key, settings)
+            return jnp.mean(lax.map(lambda theta: macro(average_precision, model.apply(theta, self.x), self.y), trained))
+
+        activations = 4 * len(self.theta) * int(np.prod(model.units(len(y))))
+        return lax.map(one, inputs, batch_size=max(1, min(len(inputs), MEMORY // activations)))

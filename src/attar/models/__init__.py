@@ -1,0 +1,39 @@
+"""Networks as functions of one flat parameter vector; a new one is a file here and a row in `MODELS`."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from jax import Array
+
+from attar.models.mlp import MLP
+
+
+class Model(Protocol):
+    """What teachers, students and evaluations need of a network. Instances are hashable, so jit takes them as static."""
+
+    @property
+    def dropout(self) -> float:
+        """Share of hidden units dropped while training."""
+
+    @property
+    def tensors(self) -> dict[str, tuple[int, ...]]:
+        """Name and shape of each parameter tensor, in the order of the flat vector."""
+
+    @property
+    def size(self) -> int:
+        """Length p of the flat parameter vector."""
+
+    def init(self, key: Array) -> Array:
+        """Return a fresh parameter vector [p]."""
+
+    def apply(self, theta: Array, x: Array, keep: Array | None = None) -> Array:
+        """Return logits [rows, outputs]; `keep` is a dropout mask of shape `units(rows)`, None for none."""
+
+    def units(self, rows: int) -> tuple[int, ...]:
+        """Shape of the dropout mask for a batch of `rows`."""
+
+    def pull(self, iterates: Array, x: Array, y: Array, direction: Array) -> Array:
+        """Return the sum over iterates of d/dx <grad loss(iterate; x, y), direction>, shape of x."""
+
+
+MODELS: dict[str, Callable[..., Any]] = {"mlp": MLP}

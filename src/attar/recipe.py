@@ -1,0 +1,205 @@
+"""Every setting of a run in one validated model: TOML in, resolved TOML out."""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tomli_w
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from attar.errors import RecipeError, nearest
+
+Count = Annotated[int, Field(ge=1)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Momentum = Annotated[float, Field(ge=0, lt=1)]
+Settings = Mapping[str, Any]
+
+
+class Section(BaseModel):
+    """A group of settings; unknown keys are refused. Defaults live in recipes/default.toml, with what each one means."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Prepare(Section):
+    """How columns become inputs."""
+
+    clip: Positive
+    indicators: bool
+
+
+class ModelChoice(Section):
+    """The network of teachers, students and evaluations."""
+
+    name: str
+    hidden: Count
+    dropout: Annotated[float, Field(ge=0, lt=1)]
+
+
+class Training(Section):
+    """Stochastic gradient descent with momentum."""
+
+    epochs: Count
+    step_size: Positive
+    momentum: Momentum
+    batch: Count
+
+
+class Teachers(Training):
+    """Networks trained on the real data."""
+
+    count: Count
+    prior: Literal["aligned", "none", "weighted"]
+
+
+class PathFit(Section):
+    """Fit of the inner control points of a Bezier path."""
+
+    steps: Annotated[int, Field(ge=0)]
+    step_size: Positive
+    draws: Count
+    batch: Count
+    tolerance: Annotated[float, Field(ge=0)]
+
+
+class Segments(Section):
+    """Which parts of a path are matched."""
+
+    length: Annotated[float, Field(gt=0, le=1)]
+
+
+class Student(Section):
+    """The network that follows a segment while it is trained on the condensed set."""
+
+    steps: Count
+    step_size: Positive
+    gradient: Literal["first-order", "exact"]
+
+
+class Inputs(Section):
+    """How the condensed patients start and move."""
+
+    start: Literal["real", "gaussian"]
+    iterations: Count
+    step_size: Positive
+    momentum: Momentum
+    student_rate: Annotated[float, Field(ge=0)]
+    student_momentum: Momentum
+    loss_limit: Positive
+
+
+class Selection(Training):
+    """Which iteration is kept."""
+
+    every: Count
+    initialisations: Count
+
+
+class Evaluate(Training):
+    """Final scores on the test split."""
+
+    initialisations: Count
+    draws: Count
+
+
+class Recipe(Section):
+    """All settings of a run."""
+
+    method: str
+    per_class: Count
+    seed: Annotated[int, Field(ge=0, lt=2**32)]
+    prepare: Prepare
+    model: ModelChoice
+    teachers: Teachers
+    path: PathFit
+    segments: Segments
+    student: Student
+    inputs: Inputs
+    selection: Selection
+    evaluate: Evaluate
+
+    def toml(self) -> str:
+        """Return the resolved settings as TOML."""
+        return tomli_w.dumps(self.model_dump())
+
+    def flat(self) -> dict[str, Any]:
+        """Return the settings with dotted names."""
+        return dict(_flatten(self.model_dump()))
+
+
+def builtin_names() -> list[str]:
+    """List the recipes that come with attar."""
+    return sorted(entry.name.removesuffix(".toml") for entry in files("attar.recipes").iterdir() if entry.name.endswith(".toml"))
+
+
+def load(source: str | Path | Settings = "default", overrides: Settings | None = None) -> Recipe:
+    """Return the default recipe with a recipe (built-in name, TOML file or mapping) and dotted overrides laid over it."""
+    settings = _read("default")
+    if source != "default":
+        settings = _over(settings, source if isinstance(source, Mapping) else _read(source))
+    for key, value in (overrides or {}).items():
+        settings = _over(settings, _nest(key, value))
+    try:
+        return Recipe.model_validate(settings)
+    except ValidationError as error:
+        raise RecipeError(_explain(error, settings)) from None
+
+
+def parse_overrides(pairs: Iterable[str]) -> dict[str, Any]:
+    """Return the settings given as key=value, each value read as TOML, or as text where it is not TOML."""
+    overrides = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not equals or not key.strip():
+            raise RecipeError(f"--set {pair!r} is not of the form key=value, as in --set teachers.count=20.")
+        try:
+            overrides[key.strip()] = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            overrides[key.strip()] = text
+    return overrides
+
+
+def _read(source: str | Path) -> dict[str, Any]:
+    builtin = files("attar.recipes") / f"{source}.toml"
+    path = builtin if builtin.is_file() else Path(source)
+    if not path.is_file():
+        raise RecipeError(f"There is no recipe {str(source)!r}: neither a file nor built in.{nearest(str(source), builtin_names())}")
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise RecipeError(f"The recipe {source} is not valid TOML: {error}.") from None
+
+
+def _over(base: dict[str, Any], top: Settings) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in top.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = _over(merged[key], value) if both else value
+    return merged
+
+
+def _nest(key: str, value: Any) -> dict[str, Any]:
+    head, _, rest = key.partition(".")
+    return {head: _nest(rest, value) if rest else value}
+
+
+def _flatten(settings: Settings, prefix: str = "") -> Iterable[tuple[str, Any]]:
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _flatten(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _explain(error: ValidationError, settings: Settings) -> str:
+    problems = []
+    known = [key for key, _ in _flatten(_read("default"))]
+    for item in error.errors(include_url=False):
+        key = ".".join(str(part) for part in item["loc"])
+        if item["type"] == "extra_forbidden":
+            problems.append(f"Unknown setting {key!r}.{nearest(key, known)}")
+        else:
+            problems.append(f"Setting {key!r} is {item['input']!r}: {item['msg'][0].lower()}{item['msg'][1:]}.")
+    return " ".join(problems)
