@@ -1,4 +1,4 @@
-"""The outer loop: move the condensed patients until a student trained on them follows the teachers' paths; keep the best."""
+"""The outer loop: move the condensed patients until a student trained on them follows the paths; keep the best."""
 
 from collections.abc import Callable
 from functools import partial
@@ -46,9 +46,9 @@ class State(NamedTuple):
 class Chunk(NamedTuple):
     """What happened in a chunk: per iteration the loss and step size, per snapshot the validation AUPRC."""
 
-    loss: Array
-    step_size: Array
-    score: Array
+    loss: Array | np.ndarray
+    step_size: Array | np.ndarray
+    score: Array | np.ndarray
 
 
 def begin(x: np.ndarray, recipe: Recipe) -> State:
@@ -133,7 +133,7 @@ def run_chunk(
 
 
 def move(model: Model, paths: Path, y: Array, recipe: Recipe, state: State, key: Array) -> tuple[Array, State]:
-    """Take one outer iteration: draw a segment, match it, and move the inputs and the step size, unless the step is unsound."""
+    """Take one outer iteration: draw a segment, match it, and move inputs and step size, unless that is unsound."""
     settings, student = recipe.inputs, recipe.student
     path_key, segment_key = jax.random.split(key)
     path = pick(paths, jax.random.randint(path_key, (), 0, len(jax.tree.leaves(paths)[0])))

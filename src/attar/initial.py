@@ -9,7 +9,7 @@ JITTER = 0.1
 
 
 class Initial(NamedTuple):
-    """Inputs [rows, features], labels [rows, labels], the training row each one came from, and what the user should know."""
+    """Inputs [rows, features], labels [rows, labels], the training row each came from, what the user should know."""
 
     x: np.ndarray
     y: np.ndarray
@@ -49,7 +49,7 @@ def draw(x: np.ndarray, y: np.ndarray, per_class: int, start: str, rng: np.rando
 
 
 def _shares(y: np.ndarray, per_class: int) -> list[tuple[str, np.ndarray, int]]:
-    """List (name, candidate rows, rows wanted): the two classes, or for several labels each label's positives and the rest."""
+    """List (name, candidate rows, rows wanted): the two classes, or each label's positives and the rest."""
     if y.shape[1] == 1:
         return [(f"Class {value}", np.flatnonzero(y[:, 0] == value), per_class) for value in (0, 1)]
     pools = [("No label", np.flatnonzero(y.sum(axis=1) == 0))]
@@ -57,5 +57,6 @@ def _shares(y: np.ndarray, per_class: int) -> list[tuple[str, np.ndarray, int]]:
     pools = [(name, pool) for name, pool in pools if len(pool)]
     total = budget(y, per_class)
     return [
-        (name, pool, total // len(pools) + (position < total % len(pools))) for position, (name, pool) in enumerate(pools)
+        (name, pool, total // len(pools) + (position < total % len(pools)))
+        for position, (name, pool) in enumerate(pools)
     ]

@@ -3,8 +3,9 @@
 The student starts on a path at theta_s and takes N plain gradient steps on the condensed set; the loss is its squared
 distance to theta_e over the squared length of the segment. Two gradients:
 
-- first-order (the paper's): every student gradient is differentiated with respect to the inputs where it was taken, but not
-  through the steps before it; dL/dX = -eta * sum_n d/dX <g_n, g_L> and dL/d eta = -<sum_n g_n, g_L>, g_L = dL/d theta_N.
+- first-order (the paper's): every student gradient is differentiated with respect to the inputs where it was taken, but
+  not through the steps before it; dL/dX = -eta * sum_n d/dX <g_n, g_L>, dL/d eta = -<sum_n g_n, g_L>, with
+  g_L = dL/d theta_N.
 - exact: the gradient of the unrolled loop, by the adjoint recursion over the stored iterates.
 
 Both keep the N iterates and nothing else that grows with N.

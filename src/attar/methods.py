@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 from jax import Array
 
 from attar import paths, segments
@@ -12,17 +13,18 @@ from attar.recipe import Segments
 
 @dataclass(frozen=True)
 class Method:
-    """How paths are drawn from teachers, and which parts of them are matched."""
+    """How paths are drawn from teachers and read back, and which parts of them are matched."""
 
     title: str
     draw: Callable[..., paths.Drawn]
+    read: Callable[[dict[str, np.ndarray]], paths.Drawn]
     segment: Callable[[Array, Segments], tuple[Array, Array]]
     every_epoch: bool = False
     """Whether the paths need the teachers' parameters at the end of every epoch."""
 
 
 METHODS: dict[str, Method] = {
-    "btm": Method("Bezier Trajectory Matching", paths.draw_bezier, segments.uniform),
+    "btm": Method("Bezier Trajectory Matching", paths.draw_bezier, paths.read_bezier, segments.uniform),
 }
 
 

@@ -1,7 +1,7 @@
 """Paths through parameter space that stand in for a teacher's training, and how they are drawn.
 
-A path is a small frozen pytree with `at(t)`, t from 0 (the teacher's initialisation) to 1 (its solution). Many paths are the same
-pytree with a leading axis, so that inside jit `pick(paths, i)` is one of them.
+A path is a small frozen pytree with `at(t)`, t from 0 (the teacher's initialisation) to 1 (its solution). Many paths
+are the same pytree with a leading axis, so that inside jit `pick(paths, i)` is one of them.
 """
 
 from collections.abc import Callable
@@ -62,14 +62,23 @@ class Drawn:
     line_loss: np.ndarray
     path_loss: np.ndarray
 
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return what is stored of the paths."""
+        return {"points": np.asarray(self.paths.points), "line_loss": self.line_loss, "path_loss": self.path_loss}
+
+
+def read_bezier(arrays: dict[str, np.ndarray]) -> Drawn:
+    """Return paths from what was stored of them."""
+    return Drawn(Bezier(jnp.asarray(arrays["points"])), arrays["line_loss"], arrays["path_loss"])
+
 
 def draw_bezier(
     model: Model, teachers: Teachers, task: Task, recipe: Recipe, watch: Callable[[int], None] = lambda step: None
 ) -> Drawn:
     """Fit the control point of a quadratic Bezier curve between the ends of each teacher.
 
-    It starts at the midpoint and lowers the mean training loss along the curve: each step draws values of t and a batch for each,
-    the same for all teachers, and moves the control points by plain gradient descent, without dropout.
+    It starts at the midpoint and lowers the mean training loss along the curve: each step draws values of t and a batch
+    for each, the same for all teachers, and moves the control points by plain gradient descent, without dropout.
     """
     settings = recipe.path
     start, end = jnp.asarray(teachers.starts), jnp.asarray(teachers.ends)
@@ -78,7 +87,17 @@ def draw_bezier(
     for step in range(settings.steps):
         key = jax.random.fold_in(stream(recipe.seed, "paths"), step)
         control, moving = fit_step(
-            model, start, control, end, moving, task, key, settings.step_size, settings.tolerance, settings.draws, settings.batch
+            model,
+            start,
+            control,
+            end,
+            moving,
+            task,
+            key,
+            settings.step_size,
+            settings.tolerance,
+            settings.draws,
+            settings.batch,
         )
         watch(step + 1)
     paths = Bezier(jnp.stack([start, control, end], axis=1))

@@ -18,7 +18,7 @@ Settings = Mapping[str, Any]
 
 
 class Section(BaseModel):
-    """A group of settings; unknown keys are refused. Defaults live in recipes/default.toml, with what each one means."""
+    """A group of settings; unknown keys are refused. recipes/default.toml holds the defaults and what each means."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -131,11 +131,13 @@ class Recipe(Section):
 
 def builtin_names() -> list[str]:
     """List the recipes that come with attar."""
-    return sorted(entry.name.removesuffix(".toml") for entry in files("attar.recipes").iterdir() if entry.name.endswith(".toml"))
+    return sorted(
+        entry.name.removesuffix(".toml") for entry in files("attar.recipes").iterdir() if entry.name.endswith(".toml")
+    )
 
 
 def load(source: str | Path | Settings = "default", overrides: Settings | None = None) -> Recipe:
-    """Return the default recipe with a recipe (built-in name, TOML file or mapping) and dotted overrides laid over it."""
+    """Return the default recipe with another (built-in name, TOML file or mapping) and overrides laid over it."""
     settings = _read("default")
     if source != "default":
         settings = _over(settings, source if isinstance(source, Mapping) else _read(source))
@@ -165,7 +167,9 @@ def _read(source: str | Path) -> dict[str, Any]:
     builtin = files("attar.recipes") / f"{source}.toml"
     path = builtin if builtin.is_file() else Path(source)
     if not path.is_file():
-        raise RecipeError(f"There is no recipe {str(source)!r}: neither a file nor built in.{nearest(str(source), builtin_names())}")
+        raise RecipeError(
+            f"There is no recipe {str(source)!r}: neither a file nor built in.{nearest(str(source), builtin_names())}"
+        )
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

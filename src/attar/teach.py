@@ -47,9 +47,9 @@ class Progress(NamedTuple):
 def task(x: np.ndarray, y: np.ndarray, prior: str, condensed_prevalence: np.ndarray) -> train.Task:
     """Return what teachers learn.
 
-    aligned: the loss adds logit(prevalence of the cohort) - logit(prevalence of the condensed set) to the logits, so that theta
-    carries the likelihood ratio and not the prior, which no balanced set could teach a student. none: the plain loss.
-    weighted: both classes weigh the same.
+    aligned: the loss adds logit(prevalence of the cohort) - logit(prevalence of the condensed set) to the logits, so
+    that theta carries the likelihood ratio and not the prior, which no balanced set could teach a student. none: the plain
+    loss. weighted: both classes weigh the same.
     """
     prevalence = y.mean(axis=0)
     offset = np.zeros_like(prevalence)

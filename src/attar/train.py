@@ -1,7 +1,7 @@
 """Train many networks at once by stochastic gradient descent: teachers on the cohort, models that score a small set.
 
-Networks trained together see the same mini-batches in the same order, each with its own start and its own dropout. That makes
-the first layer of all of them one matrix product, several times faster than one network after another
+Networks trained together see the same mini-batches in the same order, each with its own start and its own dropout. That
+makes the first layer of all of them one matrix product, several times faster than one network after another
 (benchmarks/RESULTS.md).
 """
 
@@ -40,14 +40,16 @@ def begin(theta: Array) -> Fit:
 def keep_masks(key: Array, model: Model, networks: int, rows: int) -> Array | None:
     """Draw the dropout masks [networks, *units] of one step, or None when nothing is dropped.
 
-    Counting lanes of 2 or 8 random bits instead of drawing a number per unit takes a quarter of the time, and mask drawing
-    would otherwise cost as much as the network itself. Rates are exact in quarters, else rounded to 1/256.
+    A unit takes 2 or 8 bits of a random word instead of a number of its own, because drawing would otherwise cost as
+    much as the network itself. Rates are exact in quarters, else rounded to 1/256.
     """
     if model.dropout == 0:
         return None
     bits = 2 if (4 * model.dropout).is_integer() else 8
     lanes = 32 // bits
-    words = lax.optimization_barrier(jax.random.bits(key, (-(-networks // lanes), 1, *model.units(rows))))
+    words = lax.optimization_barrier(  # type: ignore[no-untyped-call]
+        jax.random.bits(key, (-(-networks // lanes), 1, *model.units(rows)))
+    )
     shifts = bits * jnp.arange(lanes, dtype=jnp.uint32).reshape(lanes, *(1 for _ in model.units(rows)))
     kept = ((words >> shifts) & (2**bits - 1)) >= round(model.dropout * 2**bits)
     return kept.reshape(-1, *model.units(rows))[:networks]
@@ -68,7 +70,7 @@ def step(model: Model, fit: Fit, task: Task, key: Array, step_size: Array, momen
 
 @partial(jax.jit, static_argnames=("model", "batch"))
 def epoch(model: Model, fit: Fit, task: Task, key: Array, step_size: Array, momentum: Array, batch: int) -> Fit:
-    """Pass once over the rows in a fresh order; the rows left over after the last whole batch wait for the next pass."""
+    """Pass once over the rows in a fresh order; rows left over after the last whole batch wait for the next pass."""
     rows = task.x.shape[0]
     if rows <= batch:
         return step(model, fit, task, key, step_size, momentum)

@@ -10,9 +10,9 @@ from jax import Array, lax
 def ranked(scores: Array, y: Array) -> tuple[Array, Array]:
     """Return scores in ascending order with their labels.
 
-    XLA sorts one array of integers many times faster than pairs, so score and label travel in one 32-bit word: the bits of a
-    float, made to sort like unsigned integers, less the lowest bit, which carries the label. Scores closer than two units in
-    the last place therefore count as tied.
+    XLA sorts one array of integers several times faster than pairs, so score and label travel in one 32-bit word: the
+    bits of a float, made to sort like unsigned integers, less the lowest bit, which carries the label. Scores closer
+    than two units in the last place therefore count as tied.
     """
     bits = lax.bitcast_convert_type(scores + 0.0, jnp.uint32)
     ordered = jnp.where(bits >> 31, ~bits, bits | jnp.uint32(1 << 31))

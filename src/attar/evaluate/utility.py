@@ -44,7 +44,7 @@ def fit_full(
     settings: Training,
     watch: Callable[[int], None] = lambda epoch: None,
 ) -> Array:
-    """Train networks [networks, p] on all real rows and keep each at its best validation epoch, as the cohort's owner would."""
+    """Train networks [networks, p] on all real rows; keep each at its best validation epoch, as the owner would."""
     task = train.Task(x, y, jnp.zeros(y.shape[1]))
     fit, best, best_score = train.begin(theta), theta, jnp.full(len(theta), -1.0)
     for epoch in range(settings.epochs):
@@ -91,7 +91,9 @@ class Scorer:
 
         def one(x: Array) -> Array:
             trained = fit_small(model, self.theta, x, y, self.key, settings)
-            return jnp.mean(lax.map(lambda theta: macro(average_precision, model.apply(theta, self.x), self.y), trained))
+            return jnp.mean(
+                lax.map(lambda theta: macro(average_precision, model.apply(theta, self.x), self.y), trained)
+            )
 
         activations = 4 * len(self.theta) * int(np.prod(model.units(len(y))))
         return lax.map(one, inputs, batch_size=max(1, min(len(inputs), MEMORY // activations)))

@@ -9,7 +9,7 @@ from attar.models.mlp import MLP
 
 
 class Model(Protocol):
-    """What teachers, students and evaluations need of a network. Instances are hashable, so jit takes them as static."""
+    """What teachers, students and evaluations need of a network; hashable, so that jit takes it as static."""
 
     @property
     def dropout(self) -> float:

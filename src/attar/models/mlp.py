@@ -59,9 +59,9 @@ class MLP:
     def pull(self, iterates: Array, x: Array, y: Array, direction: Array) -> Array:
         """Return the sum over iterates of d/dx <grad loss(iterate; x, y), direction>.
 
-        Written out by hand because automatic differentiation takes about twice as long (benchmarks/RESULTS.md): both the
-        direction's forward pass and the factor of its hidden weights are the same for every iterate, which leaves two
-        matrix products an iterate. The hidden bias is the weight of a constant input, so that it costs no pass of its own.
+        Written out by hand because automatic differentiation takes about twice as long (benchmarks/RESULTS.md): both
+        the direction's forward pass and the factor of its hidden weights are the same for every iterate, which leaves
+        two matrix products an iterate. The hidden bias is the weight of a constant input: it costs no pass of its own.
         """
         tensors = {
             "hidden": (self.features + 1, self.hidden),

@@ -1,0 +1,1 @@
+"""Recipes that come with attar: default.toml holds every setting."""

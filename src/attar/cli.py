@@ -1,0 +1,225 @@
+"""The command line. Nothing heavy is imported before a command needs it, so that --help answers at once."""
+
+import json
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from attar import __version__
+from attar.errors import DataError, UserError
+
+if TYPE_CHECKING:
+    from attar.cohort import Cohort
+    from attar.progress import Watch
+
+app = typer.Typer(
+    help="Condense a clinical cohort into a few hundred synthetic patients that train a model nearly as well.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+CohortName = Annotated[
+    str, typer.Argument(metavar="COHORT", help="A built-in cohort (see attar cohorts), or a CSV or Parquet file.")
+]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of an earlier attar condense.")]
+Target = Annotated[
+    list[str] | None, typer.Option("--target", help="Outcome column; repeat it for several.", metavar="COL")
+]
+Id = Annotated[
+    str | None, typer.Option("--id", help="Patient id: a patient's rows stay on one side of the split.", metavar="COL")
+]
+Groups = Annotated[list[str] | None, typer.Option(help="Column to report on, kept out of the features.", metavar="COL")]
+Features = Annotated[
+    list[str] | None, typer.Option(help="Feature column; default: all that play no other part.", metavar="COL")
+]
+Drop = Annotated[list[str] | None, typer.Option(help="Column to leave out.", metavar="COL")]
+Kinds = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kind",
+        help="Override what a column was taken for: numeric, integer, binary, categorical.",
+        metavar="COL=KIND",
+    ),
+]
+Positive = Annotated[str | None, typer.Option(help="Value of the target that counts as 1.", metavar="VALUE")]
+PerClass = Annotated[
+    int | None, typer.Option("--per-class", "--ipc", help="Condensed patients per class. [default: 50]")
+]
+Method = Annotated[str | None, typer.Option(help="How to condense. [default: btm]")]
+Out = Annotated[
+    Path | None, typer.Option(help="Run folder; an interrupted run there is continued. [default: attar-COHORT]")
+]
+RecipeName = Annotated[str, typer.Option("--recipe", help="Built-in recipe or TOML file of settings.")]
+Set = Annotated[
+    list[str] | None, typer.Option("--set", help="One setting, as teachers.count=20; repeatable.", metavar="KEY=VALUE")
+]
+Seed = Annotated[int | None, typer.Option(help="The only source of randomness. [default: 0]")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+def main() -> None:
+    """Run a command; a user's mistake ends with one paragraph and exit code 2, an interruption with 130."""
+    try:
+        app()
+    except UserError as error:
+        Console(stderr=True).print(f"[bold red]error[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+        sys.exit(2)
+
+
+@app.callback(invoke_without_command=True)
+def top(show: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False) -> None:
+    """Condense a clinical cohort into a few hundred synthetic patients that train a model nearly as well."""
+    if show:
+        print(f"attar {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Run folder; an interrupted demo there is continued.")] = Path("attar-demo"),
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Condense 9,105 seriously ill hospital patients into 100 synthetic ones, in about a minute."""
+    _condense("support2", {}, "default", {}, out, quiet, as_json)
+
+
+@app.command()
+def cohorts(as_json: Json = False) -> None:
+    """List the cohorts that come with attar."""
+    from attar import show
+    from attar.cohort.builtin import CATALOGUE
+
+    rows = [
+        {
+            "name": row.name,
+            "title": row.title,
+            "rows": row.rows,
+            "features": row.features,
+            "targets": dict(zip(row.targets, row.prevalence, strict=True)),
+            "licence": row.licence,
+            "citation": row.citation,
+        }
+        for row in CATALOGUE.values()
+    ]
+    if as_json:
+        print(json.dumps(rows, indent=2))
+    else:
+        show.catalogue(Console(), rows)
+
+
+@app.command()
+def condense(
+    cohort: CohortName,
+    target: Target = None,
+    per_class: PerClass = None,
+    method: Method = None,
+    out: Out = None,
+    recipe: RecipeName = "default",
+    settings: Set = None,
+    seed: Seed = None,
+    patient: Id = None,
+    groups: Groups = None,
+    features: Features = None,
+    drop: Drop = None,
+    kinds: Kinds = None,
+    positive: Positive = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Condense a cohort and score what models trained on the result reach."""
+    from attar.recipe import parse_overrides
+
+    roles = {
+        "target": target or None,
+        "features": features or None,
+        "drop": drop or [],
+        "id": patient,
+        "groups": groups or [],
+        "kinds": _kinds(kinds or []),
+        "positive": positive,
+    }
+    own = {"method": method, "per_class": per_class, "seed": seed}
+    overrides = {key: value for key, value in own.items() if value is not None} | parse_overrides(settings or [])
+    folder = out or Path(f"attar-{Path(cohort).name.split('.')[0]}")
+    _condense(cohort, roles, recipe, overrides, folder, quiet, as_json)
+
+
+@app.command()
+def evaluate(
+    run: RunFolder,
+    cohort: Annotated[
+        str | None, typer.Option(help="Where the cohort is now, if it was moved.", metavar="COHORT")
+    ] = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Score a run's condensed table again, from the files in its folder."""
+    from attar.run import evaluate_again, source
+
+    how = source(run)
+    read = _read(
+        cohort or how.pop("path"), {key: value for key, value in how.items() if key != "path"}, quiet or as_json
+    )
+    _finish(lambda watch: evaluate_again(read, run, watch), run, quiet, as_json)
+
+
+def _condense(
+    name: str, roles: dict[str, Any], recipe: str, overrides: dict[str, Any], out: Path, quiet: bool, as_json: bool
+) -> None:
+    from attar.methods import method
+    from attar.recipe import load
+
+    resolved = load(recipe, overrides)
+    method(resolved.method)
+    cohort = _read(name, roles, quiet or as_json)
+    from attar.run import condense_cohort
+
+    path = name if not Path(name).exists() else str(Path(name).resolve())
+    _finish(
+        lambda watch: condense_cohort(cohort, resolved, out, watch, {"path": path, **roles}).scores, out, quiet, as_json
+    )
+
+
+def _read(name: str, roles: dict[str, Any], silent: bool) -> "Cohort":
+    from attar import show
+    from attar.cohort import Cohort
+
+    cohort = Cohort.read(name, **roles)
+    if not silent:
+        show.cohort(Console(stderr=True), cohort)
+    return cohort
+
+
+def _finish(work: Callable[["Watch"], dict[str, Any]], folder: Path, quiet: bool, as_json: bool) -> None:
+    from attar import show
+    from attar.progress import Bars, Lines, Silent
+
+    terminal = Console(stderr=True)
+    watch = nullcontext(Silent()) if quiet else Bars(terminal) if terminal.is_terminal else Lines()
+    try:
+        with watch as seen:
+            scores = work(seen)
+    except KeyboardInterrupt:
+        terminal.print("Interrupted. Nothing is lost: the same command continues where it was.")
+        raise typer.Exit(130) from None
+    if as_json:
+        print(json.dumps({"folder": str(folder), **scores}, indent=2))
+    elif not quiet:
+        show.scores(Console(), scores)
+        show.files(Console(), folder)
+
+
+def _kinds(pairs: list[str]) -> dict[str, str]:
+    kinds = dict(pair.rpartition("=")[::2] for pair in pairs)
+    if "" in kinds:
+        raise DataError(f"--kind {kinds['']!r} is not of the form COL=KIND, as in --kind ward=categorical.")
+    return kinds

@@ -1,0 +1,61 @@
+"""Condenser: the whole line behind a scikit-learn style estimator."""
+
+import tempfile
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+
+from attar import recipe as recipes
+from attar.cohort import Cohort
+from attar.condensed import Condensed
+from attar.progress import Lines, Silent
+from attar.run import condense_cohort
+
+
+class Condenser(BaseEstimator):  # type: ignore[misc]
+    """Condenses a cohort into `per_class` synthetic patients a class.
+
+    Parameters
+    ----------
+    method: a row of `attar.methods.METHODS`.
+    per_class: synthetic patients per class.
+    seed: the only source of randomness; the same seed gives the same patients.
+    recipe: name or file of a recipe, or a mapping of settings.
+    settings: single settings by dotted name, laid over the recipe, as {"teachers.count": 20}.
+    out: run folder to keep and to resume from; None works in a temporary one.
+    verbose: print progress.
+
+    After `fit`, `condensed_` holds the synthetic patients and `scores_` what models trained on them reach.
+    """
+
+    def __init__(
+        self,
+        method: str = "btm",
+        per_class: int = 50,
+        seed: int = 0,
+        recipe: str | Path | dict[str, Any] = "default",
+        settings: dict[str, Any] | None = None,
+        out: str | Path | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.method = method
+        self.per_class = per_class
+        self.seed = seed
+        self.recipe = recipe
+        self.settings = settings
+        self.out = out
+        self.verbose = verbose
+
+    def fit(self, X: Cohort | pd.DataFrame | np.ndarray, y: Any = None) -> Self:  # noqa: N803
+        """Condense a Cohort, or a feature matrix or DataFrame with its outcomes `y`."""
+        cohort = X if isinstance(X, Cohort) else Cohort.from_arrays(X, y)
+        own = {"method": self.method, "per_class": self.per_class, "seed": self.seed}
+        resolved = recipes.load(self.recipe, {**own, **(self.settings or {})})
+        watch = Lines() if self.verbose else Silent()
+        with tempfile.TemporaryDirectory(prefix="attar-") as scratch:
+            self.condensed_: Condensed = condense_cohort(cohort, resolved, self.out or Path(scratch) / "run", watch)
+        self.scores_ = self.condensed_.scores
+        return self

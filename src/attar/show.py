@@ -1,0 +1,73 @@
+"""What the command line prints: tables for people, JSON for programs."""
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+ARMS = {
+    "full": "all real patients",
+    "random": "random real patients",
+    "condensed": "condensed table",
+    "condensed_raw": "condensed arrays",
+}
+FILES = {
+    "condensed.parquet": "the condensed patients, in the cohort's own columns and units",
+    "condensed.csv": "the same, for everything that reads text",
+    "scores.json": "every score of every arm",
+    "manifest.json": "versions, fingerprint, settings, seconds, guards",
+}
+
+
+def scores(console: Console, results: dict[str, Any]) -> None:
+    """Print one row an arm: rows, AUROC, AUPRC, share of the full cohort's AUPRC."""
+    arms = results["arms"]
+    table = Table(
+        title=f"{results['method']}, {results['per_class']} per class, tested on real patients", title_justify="left"
+    )
+    for heading, justify in (
+        ("arm", "left"),
+        ("rows", "right"),
+        ("AUROC", "right"),
+        ("AUPRC", "right"),
+        ("share of full", "right"),
+    ):
+        table.add_column(heading, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    for name, arm in arms.items():
+        table.add_row(
+            ARMS.get(name, name),
+            f"{arm['rows']:,}",
+            f"{arm['auroc']['mean']:.3f} ± {arm['auroc']['std']:.3f}",
+            f"{arm['auprc']['mean']:.3f} ± {arm['auprc']['std']:.3f}",
+            f"{arm['auprc']['mean'] / arms['full']['auprc']['mean']:.1%}",
+            style="bold" if name == "condensed" else "",
+        )
+    console.print(table)
+
+
+def files(console: Console, folder: Path) -> None:
+    """Print what was written and what it is for."""
+    for name, purpose in FILES.items():
+        console.print(f"{folder / name}  {purpose}", style="dim", highlight=False, markup=False, soft_wrap=True)
+
+
+def cohort(console: Console, described: Any) -> None:
+    """Print a cohort in two lines: what it is, and the kinds its columns were taken for."""
+    console.print(f"{described!r}", highlight=False, markup=False, soft_wrap=True)
+    kinds: dict[str, list[str]] = {}
+    for column in described.schema.columns:
+        kinds.setdefault(column.kind, []).append(column.name)
+    for kind, names in kinds.items():
+        console.print(f"  {kind}: {', '.join(names)}", style="dim", highlight=False, markup=False)
+
+
+def catalogue(console: Console, rows: list[dict[str, Any]]) -> None:
+    """Print the cohorts at hand."""
+    table = Table()
+    for heading in ("name", "what it is", "rows", "features", "targets", "licence"):
+        table.add_column(heading, justify="right" if heading in ("rows", "features") else "left")
+    for row in rows:
+        targets = "\n".join(f"{name} {share:.1%}" for name, share in row["targets"].items())
+        table.add_row(row["name"], row["title"], f"{row['rows']:,}", str(row["features"]), targets, row["licence"])
+    console.print(table)
