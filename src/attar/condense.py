@@ -11,6 +11,7 @@ from jax import Array, lax
 
 from attar import methods
 from attar.evaluate.utility import Scorer
+from attar.legal import Legal
 from attar.match import GRADIENTS
 from attar.models import Model
 from attar.paths import Path, pick
@@ -77,6 +78,7 @@ def condense(
     model: Model,
     paths: Path,
     y: np.ndarray,
+    legal: Legal,
     scorer: Scorer,
     recipe: Recipe,
     state: State,
@@ -88,7 +90,7 @@ def condense(
     while (done := int(state.iteration)) < total:
         snapshots = max(1, min(CHUNK, (total - done) // every))
         length = min(every, total - done)
-        state, chunk = run_chunk(model, paths, labels, scorer, recipe, state, key, snapshots, length)
+        state, chunk = run_chunk(model, paths, labels, legal, scorer, recipe, state, key, snapshots, length)
         watch(state, chunk)
     return state
 
@@ -98,6 +100,7 @@ def run_chunk(
     model: Model,
     paths: Path,
     y: Array,
+    legal: Legal,
     scorer: Scorer,
     recipe: Recipe,
     state: State,
@@ -108,7 +111,7 @@ def run_chunk(
     """Take snapshots x every iterations, score each snapshot on the validation split, and keep the best one so far."""
 
     def iterate(state: State, _: None) -> tuple[State, tuple[Array, Array]]:
-        loss, state = move(model, paths, y, recipe, state, jax.random.fold_in(key, state.iteration))
+        loss, state = move(model, paths, y, legal, recipe, state, jax.random.fold_in(key, state.iteration))
         return state, (loss, jnp.exp(state.log_step))
 
     def snapshot(state: State, _: None) -> tuple[State, tuple[Array, Array, Array, Array]]:
@@ -118,7 +121,7 @@ def run_chunk(
             good_x=jnp.where(fine, state.x, state.good_x),
             good_log_step=jnp.where(fine, state.log_step, state.good_log_step),
         )
-        return state, (loss, step_size, state.x, state.iteration)
+        return state, (loss, step_size, shown(legal, state.x, recipe), state.iteration)
 
     state, (loss, step_size, inputs, iterations) = lax.scan(snapshot, state, None, length=snapshots)
     scores = scorer.score(model, inputs, y, recipe.selection)
@@ -132,19 +135,31 @@ def run_chunk(
     return state, Chunk(loss.ravel(), step_size.ravel(), scores)
 
 
-def move(model: Model, paths: Path, y: Array, recipe: Recipe, state: State, key: Array) -> tuple[Array, State]:
-    """Take one outer iteration: draw a segment, match it, and move inputs and step size, unless that is unsound."""
+def shown(legal: Legal, x: Array, recipe: Recipe) -> Array:
+    """Return the patients that students see: the legal rows nearest to x, or x itself."""
+    return legal.nearest(x) if recipe.inputs.rows == "legal" else x
+
+
+def move(
+    model: Model, paths: Path, y: Array, legal: Legal, recipe: Recipe, state: State, key: Array
+) -> tuple[Array, State]:
+    """Take one outer iteration: draw a segment, match it, and move inputs and step size, unless that is unsound.
+
+    Legal rows move straight through: the gradient at the nearest legal rows moves the continuous ones behind them.
+    """
     settings, student = recipe.inputs, recipe.student
     path_key, segment_key = jax.random.split(key)
     path = pick(paths, jax.random.randint(path_key, (), 0, len(jax.tree.leaves(paths)[0])))
     t_start, t_end = methods.method(recipe.method).segment(segment_key, recipe.segments)
     step_size = jnp.exp(state.log_step)
-    match = GRADIENTS[student.gradient](model, path.at(t_start), path.at(t_end), state.x, y, step_size, student.steps)
+    x = shown(legal, state.x, recipe)
+    match = GRADIENTS[student.gradient](model, path.at(t_start), path.at(t_end), x, y, step_size, student.steps)
 
     velocity = settings.momentum * state.velocity + match.inputs
     log_step_velocity = settings.student_momentum * state.log_step_velocity + step_size * match.step_size
+    x = state.x - settings.step_size * state.reach * velocity
     moved = state._replace(
-        x=state.x - settings.step_size * state.reach * velocity,
+        x=legal.inside(x) if settings.rows == "legal" else x,
         velocity=velocity,
         log_step=state.log_step - settings.student_rate * log_step_velocity,
         log_step_velocity=log_step_velocity,

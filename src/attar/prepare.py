@@ -38,6 +38,11 @@ class Feature(BaseModel):
     high: float
     indicator: tuple[float, float] | None = None
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether its number, or the 0/1 code of a binary column, is a whole one."""
+        return self.kind == "binary" or _is_whole(self.kind, self.dtype)
+
 
 class Preparation(BaseModel):
     """The fitted step between a table and its arrays; saved as JSON."""

@@ -82,6 +82,7 @@ class Inputs(Section):
     """How the condensed patients start and move."""
 
     start: Literal["real", "gaussian"]
+    rows: Literal["legal", "free"]
     iterations: Count
     step_size: Positive
     momentum: Momentum

@@ -24,6 +24,7 @@ from attar.condensed import Condensed, arrays, table
 from attar.errors import DataError, RecipeError, RunError, nearest
 from attar.evaluate.arms import Scores, score_arms
 from attar.evaluate.utility import Scorer, fresh
+from attar.legal import legal
 from attar.methods import Method, method
 from attar.models import MODELS, Model
 from attar.paths import Drawn
@@ -213,7 +214,7 @@ def read_or_condense(
             jnp.asarray(data.x_validation),
             jnp.asarray(data.y_validation),
         )
-        state = condense.condense(model, drawn.paths, start.y, scorer, recipe, state, seen)
+        state = condense.condense(model, drawn.paths, start.y, legal(data.preparation), scorer, recipe, state, seen)
         journal.manifest["guards"] = {"skipped": int(state.skipped), "rolled_back": int(state.rollbacks)}
         if state.skipped:
             watch.say(guard_note(state, recipe))

@@ -48,8 +48,8 @@ def task(x: np.ndarray, y: np.ndarray, prior: str, condensed_prevalence: np.ndar
     """Return what teachers learn.
 
     aligned: the loss adds logit(prevalence of the cohort) - logit(prevalence of the condensed set) to the logits, so
-    that theta carries the likelihood ratio and not the prior, which no balanced set could teach a student. none: the plain
-    loss. weighted: both classes weigh the same.
+    that theta carries the likelihood ratio and not the prior, which no balanced set could teach a student. none: the
+    plain loss. weighted: both classes weigh the same.
     """
     prevalence = y.mean(axis=0)
     offset = np.zeros_like(prevalence)
