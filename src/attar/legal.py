@@ -9,24 +9,32 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 from jax import Array
 
 from attar.prepare import Preparation
 
 
 @partial(
-    jax.tree_util.register_dataclass, data_fields=["low", "high", "mean", "scale", "whole"], meta_fields=["categories"]
+    jax.tree_util.register_dataclass,
+    data_fields=["low", "high", "mean", "scale", "whole", "fill"],
+    meta_fields=["categories", "gaps"],
 )
 @dataclass(frozen=True)
 class Legal:
-    """Per prepared input its range, mean, scale and whether it is a whole number; per categorical column its inputs."""
+    """Per prepared input its range, mean, scale, whether it is a whole number, and the value that fills a gap.
+
+    `categories` are the inputs of each categorical column, `gaps` (start, stop, indicator) of each that may be missing.
+    """
 
     low: Array
     high: Array
     mean: Array
     scale: Array
     whole: Array
+    fill: Array
     categories: tuple[tuple[int, int], ...]
+    gaps: tuple[tuple[int, int, int], ...]
 
     def inside(self, x: Array) -> Array:
         """Return rows [rows, inputs] with every input moved into its observed range."""
@@ -34,24 +42,33 @@ class Legal:
 
     def nearest(self, x: Array) -> Array:
         """Return the legal rows nearest to x [rows, inputs]."""
+        wished, x = x, self.inside(x)
         whole = (jnp.rint(x * self.scale + self.mean) - self.mean) / self.scale
-        x = self.inside(jnp.where(self.whole, whole, x))
+        at_edge = (x == self.low) | (x == self.high)
+        x = jnp.where(self.whole & ~at_edge, self.inside(whole), x)
         for start, stop in self.categories:
             here = slice(start, stop)
-            chosen = jnp.argmax(x[:, here] * self.scale[here] + self.mean[here], axis=1)
+            chosen = jnp.argmax(wished[:, here] * self.scale[here] + self.mean[here], axis=1)
             x = x.at[:, here].set((jax.nn.one_hot(chosen, stop - start) - self.mean[here]) / self.scale[here])
+        for start, stop, indicator in self.gaps:
+            missing = x[:, indicator] > (self.low[indicator] + self.high[indicator]) / 2
+            x = x.at[:, start:stop].set(jnp.where(missing[:, None], self.fill[start:stop], x[:, start:stop]))
         return x
 
 
 def legal(preparation: Preparation) -> Legal:
     """Return what rows of a prepared table may be."""
     low, high = preparation.bounds()
+    indicators = preparation.width - sum(feature.indicator is not None for feature in preparation.features)
     mean: list[float] = []
     scale: list[float] = []
-    whole, categories = [], []
+    whole, categories, gaps = [], [], []
     for feature in preparation.features:
+        here = (len(mean), len(mean) + len(feature.mean))
         if feature.kind == "categorical":
-            categories.append((len(mean), len(mean) + len(feature.mean)))
+            categories.append(here)
+        if feature.indicator:
+            gaps.append((*here, indicators + len(gaps)))
         mean += feature.mean
         scale += feature.scale
         whole += [feature.is_whole] * len(feature.mean)
@@ -60,11 +77,14 @@ def legal(preparation: Preparation) -> Legal:
             mean.append(feature.indicator[0])
             scale.append(feature.indicator[1])
             whole.append(True)
+    nothing = pd.DataFrame({feature.column: [np.nan] for feature in preparation.features})
     return Legal(
         jnp.asarray(low),
         jnp.asarray(high),
         jnp.asarray(np.array(mean, np.float32)),
         jnp.asarray(np.array(scale, np.float32)),
         jnp.asarray(np.array(whole)),
+        jnp.asarray(preparation.transform(nothing)[0]),
         tuple(categories),
+        tuple(gaps),
     )

@@ -14,7 +14,7 @@ def ranked(scores: Array, y: Array) -> tuple[Array, Array]:
     bits of a float, made to sort like unsigned integers, less the lowest bit, which carries the label. Scores closer
     than two units in the last place therefore count as tied.
     """
-    bits = lax.bitcast_convert_type(scores + 0.0, jnp.uint32)
+    bits = lax.bitcast_convert_type(jnp.where(scores == 0, 0.0, scores), jnp.uint32)
     ordered = jnp.where(bits >> 31, ~bits, bits | jnp.uint32(1 << 31))
     words = jnp.sort((ordered & ~jnp.uint32(1)) | y.astype(jnp.uint32))
     return words >> 1, (words & 1).astype(jnp.float32)

@@ -1,0 +1,329 @@
+"""How long attar takes and how much memory, one JSON line a measurement; the first line names the machine.
+
+    python benchmarks/speed.py [--torch] [--only a/100]   one outer iteration against plain training (and PyTorch)
+    python benchmarks/speed.py --teachers                 teachers together against one by one
+    python benchmarks/speed.py --long                     a long condensation, and whether its memory grows
+
+Each case runs in a process of its own, so that its peak memory (interpreter and compilation included) is its own.
+"""
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+from jax import Array, lax
+
+from attar import condense, initial, recipe, teach
+from attar.cohort import Cohort
+from attar.evaluate.utility import Scorer, fresh
+from attar.legal import legal
+from attar.match import GRADIENTS, Match, student_loss
+from attar.methods import method
+from attar.models import Model, flat
+from attar.models.mlp import MLP
+from attar.prepare import prepare
+from attar.run import build_model
+from attar.seeds import stream
+
+NETWORKS = {"a": (27, 64), "b": (402, 256)}
+"""Features and hidden units; one output."""
+
+CASES = {f"{network}/{rows}": (network, rows) for network in NETWORKS for rows in (100, 1000)}
+STEPS = (60, 30)
+
+ROUNDS = 9
+"""Times that each contender has its turn."""
+
+TURN = 0.2
+"""Seconds that a turn lasts at least."""
+
+CALLS = 3
+"""Calls timed in a turn at least."""
+
+TABLE = (25_000, 27)
+TEACHERS, EPOCHS = 50, 100
+ALONE, ALONE_EPOCHS = 3, 10
+ITERATIONS, EARLY = 20_000, 2_000
+
+Timings = dict[str, float]
+
+
+def main() -> None:
+    """Measure what the command line asks for."""
+    options = read_options()
+    if options.case:
+        say(measure_case(options.case, options.steps, options.gradient, options.torch))
+        return
+    if options.torch and installed("torch") is None:
+        sys.exit("speed.py: --torch needs PyTorch, which is not installed here.")
+    say({"machine": machine()})
+    if options.teachers:
+        say(measure_teachers())
+    elif options.long:
+        say(measure_long())
+    else:
+        spawn_cases([options.only] if options.only else list(CASES), options.torch)
+
+
+def read_options() -> argparse.Namespace:
+    """Read the command line; the hidden options are how a case is handed to its own process."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, usage=argparse.SUPPRESS
+    )
+    parser.add_argument("--torch", action="store_true", help="time a plain PyTorch loop beside each case")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--only", choices=CASES, help="measure one case")
+    what.add_argument("--teachers", action="store_true", help="measure teachers instead of the cases")
+    what.add_argument("--long", action="store_true", help="measure a long condensation instead of the cases")
+    what.add_argument("--case", choices=CASES, help=argparse.SUPPRESS)
+    parser.add_argument("--steps", type=int, default=STEPS[0], help=argparse.SUPPRESS)
+    parser.add_argument("--gradient", choices=GRADIENTS, default="first-order", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def say(line: dict[str, Any]) -> None:
+    """Print one JSON line now."""
+    print(json.dumps(line), flush=True)
+
+
+def installed(package: str) -> str | None:
+    """Return a package's version, or None if it is absent."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def machine() -> dict[str, Any]:
+    """Describe what the numbers were taken on."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    versions = {name: installed(name) for name in ("jax", "torch")}
+    return {"cores": os.cpu_count(), "memory_gib": round(memory / 2**30, 1), **versions}
+
+
+def peak_rss() -> float:
+    """Return the most memory this process has held so far, in MiB."""
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit, 1)
+
+
+def spawn_cases(cases: list[str], with_torch: bool) -> None:
+    """Run every case in a fresh process, which prints its own line."""
+    for case in cases:
+        for steps in STEPS:
+            for gradient in GRADIENTS:
+                command = [sys.executable, __file__, "--case", case, "--steps", str(steps), "--gradient", gradient]
+                done = subprocess.run(command + ["--torch"] * with_torch, check=False)
+                if done.returncode:
+                    sys.exit(done.returncode)
+
+
+def measure_case(case: str, steps: int, gradient: str, with_torch: bool) -> dict[str, Any]:
+    """Time the matching loss with its gradients against plain training of the same student.
+
+    Peak memory is read before anything but the iteration itself has run.
+    """
+    network, rows = CASES[case]
+    features, hidden = NETWORKS[network]
+    model = MLP(features, 1, hidden, dropout=0.25)
+    start, end, x, y, step_size = segment(model, rows)
+    match = jax.jit(partial(GRADIENTS[gradient], model, steps=steps))
+    contenders: dict[str, Callable[[], object]] = {
+        "iteration": lambda: jax.block_until_ready(match(start, end, x, y, step_size)),
+        "floor": lambda: jax.block_until_ready(train_student(model, start, x, y, step_size, steps)),
+    }
+    for _ in range(CALLS):
+        contenders["iteration"]()
+    memory = peak_rss()
+    if with_torch:
+        contenders["torch"] = torch_loop(model, start, end, x, y, step_size, steps)
+        refuse_different(contenders["torch"](), GRADIENTS["exact"](model, start, end, x, y, step_size, steps))
+    ms = time_in_turns(contenders)
+    line = {"case": case, "rows": rows, "steps": steps, "gradient": gradient}
+    line |= {"iteration_ms": round(ms["iteration"], 3), "floor_ms": round(ms["floor"], 3)}
+    line |= {"ratio": round(ms["iteration"] / ms["floor"], 2), "peak_rss_mb": memory}
+    if with_torch:
+        line |= {"torch_ms": round(ms["torch"], 3), "speedup": round(ms["torch"] / ms["iteration"], 2)}
+    return line
+
+
+def segment(model: Model, rows: int) -> tuple[Array, Array, Array, Array, Array]:
+    """Make up the two ends of a segment, a balanced condensed set and a step size."""
+    keys = jax.random.split(jax.random.key(0), 3)
+    start = model.init(keys[0])
+    end = start + 0.05 * jax.random.normal(keys[1], start.shape)
+    x = jax.random.normal(keys[2], (rows, model.tensors["hidden.weight"][0]))
+    y = (jnp.arange(rows) % 2).astype(jnp.float32)[:, None]
+    return start, end, x, y, jnp.float32(0.01)
+
+
+@partial(jax.jit, static_argnames=("model", "steps"))
+def train_student(model: Model, start: Array, x: Array, y: Array, step_size: Array, steps: int) -> Array:
+    """Take plain gradient steps and keep only where they end: the least that any matching has to do."""
+
+    def step(theta: Array, _: None) -> tuple[Array, None]:
+        return theta - step_size * jax.grad(student_loss, 1)(model, theta, x, y), None
+
+    return lax.scan(step, start, None, length=steps)[0]
+
+
+def time_in_turns(contenders: dict[str, Callable[[], object]]) -> Timings:
+    """Return each contender's median milliseconds a call; they take turns, so that all meet the same disturbances.
+
+    The first call of a turn is not timed: in the first round it compiles, later it brings back caches and threads.
+    """
+    spans: dict[str, list[float]] = {name: [] for name in contenders}
+    for _ in range(ROUNDS):
+        for name, call in contenders.items():
+            call()
+            turn: list[float] = []
+            while len(turn) < CALLS or sum(turn) < TURN:
+                began = time.perf_counter()
+                call()
+                turn.append(time.perf_counter() - began)
+            spans[name] += turn
+    return {name: 1e3 * statistics.median(span) for name, span in spans.items()}
+
+
+def torch_loop(
+    model: Model, start: Array, end: Array, x: Array, y: Array, step_size: Array, steps: int
+) -> Callable[[], tuple[Any, ...]]:
+    """Return the same iteration as anyone would write it in PyTorch: unroll the student, then differentiate it all."""
+    import torch
+    from torch.nn.functional import binary_cross_entropy_with_logits
+
+    torch.set_num_threads(os.cpu_count() or 1)
+    first, goal = (
+        [torch.tensor(np.asarray(part)) for part in flat.split(theta, model.tensors)] for theta in (start, end)
+    )
+    inputs, labels, rate = (torch.tensor(np.asarray(array)) for array in (x, y, step_size))
+    length = sum(((a - b) ** 2).sum() for a, b in zip(first, goal, strict=True))
+    for tensor in (*first, inputs, rate):
+        tensor.requires_grad_()
+
+    def call() -> tuple[Any, ...]:
+        theta = first
+        for _ in range(steps):
+            weight, bias, out_weight, out_bias = theta
+            hidden = torch.relu(torch.addmm(bias, inputs, weight))
+            loss = binary_cross_entropy_with_logits(torch.addmm(out_bias, hidden, out_weight), labels)
+            slopes = torch.autograd.grad(loss, theta, create_graph=True)
+            theta = [part - rate * slope for part, slope in zip(theta, slopes, strict=True)]
+        loss = sum(((a - b) ** 2).sum() for a, b in zip(theta, goal, strict=True)) / length
+        return (loss.detach(), *torch.autograd.grad(loss, (inputs, rate)))
+
+    return call
+
+
+def refuse_different(found: Any, wanted: Match) -> None:
+    """Stop unless PyTorch found the same loss and exact gradients: else its time means nothing."""
+    for name, ours, theirs in zip(Match._fields, wanted, found, strict=True):
+        error = np.linalg.norm(np.asarray(theirs) - np.asarray(ours)) / np.linalg.norm(np.asarray(ours))
+        if not error < 1e-2:
+            sys.exit(f"speed.py: PyTorch and attar differ by {error:.1%} in {name}.")
+
+
+def made_up() -> tuple[pd.DataFrame, np.ndarray]:
+    """Make up a table of real, whole and 0/1 columns, and an outcome of one patient in ten or so."""
+    rng = np.random.default_rng(0)
+    rows, columns = TABLE
+    values = rng.standard_normal(TABLE)
+    frame = pd.DataFrame(values, columns=[f"x{index}" for index in range(columns)])
+    for index, name in enumerate(frame.columns):
+        if index % 3 == 1:
+            frame[name] = np.rint(60 + 15 * values[:, index]).astype(np.int64)
+        elif index % 3 == 2:
+            frame[name] = (values[:, index] > 0.5).astype(np.int64)
+    risk = 1 / (1 + np.exp(3 - values @ rng.normal(0, 0.3, columns)))
+    return frame, (rng.random(rows) < risk).astype(np.int64)
+
+
+def measure_teachers() -> dict[str, Any]:
+    """Time teachers trained together, and a few alone for fewer epochs, scaled to as many and as long."""
+    frame, y = made_up()
+    x = ((frame - frame.mean()) / frame.std()).to_numpy(np.float32)
+    task = teach.task(x, y[:, None].astype(np.float32), "aligned", np.array([0.5], np.float32))
+    model = MLP(TABLE[1], 1, 64, dropout=0.25)
+    settings = recipe.load().teachers.model_copy(update={"batch": 256, "momentum": 0.9})
+
+    def seconds(count: int, epochs: int, seed: int) -> float:
+        began = time.perf_counter()
+        teach.teach(model, task, settings.model_copy(update={"count": count, "epochs": epochs}), seed)
+        return time.perf_counter() - began
+
+    for count in (1, TEACHERS):
+        seconds(count, 1, seed=0)
+    alone = [seconds(1, ALONE_EPOCHS, seed) for seed in range(ALONE)]
+    together = seconds(TEACHERS, EPOCHS, seed=0)
+    one_by_one = statistics.median(alone) * TEACHERS * EPOCHS / ALONE_EPOCHS
+    return {
+        "teachers": TEACHERS,
+        "epochs": EPOCHS,
+        "table": TABLE,
+        "together_s": round(together, 2),
+        "one_by_one_s": round(one_by_one, 2),
+        "one_by_one_note": f"scaled from the median of {ALONE} teachers x {ALONE_EPOCHS} epochs",
+        "ratio": round(one_by_one / together, 2),
+        "peak_rss_mb": peak_rss(),
+    }
+
+
+def measure_long() -> dict[str, Any]:
+    """Time a long condensation with the default recipe, compilation included, teachers and paths not.
+
+    Peak memory is read before it, early in it and at its end: the last two are the same if memory stays flat.
+    """
+    settings = recipe.load("default", {"inputs.iterations": ITERATIONS, "per_class": 50, "selection.every": 10})
+    cohort = Cohort.from_arrays(*made_up())
+    data = prepare(cohort, cohort.split(settings.seed), settings.prepare.clip, settings.prepare.indicators)
+    model = build_model(settings, data)
+    start = initial.draw(
+        data.x_train, data.y_train, settings.per_class, settings.inputs.start, np.random.default_rng(0)
+    )
+    task = teach.task(data.x_train, data.y_train, settings.teachers.prior, start.y.mean(axis=0))
+    teachers = teach.teach(model, task, settings.teachers, settings.seed)
+    paths = method(settings.method).draw(model, teachers, task, settings).paths
+    key = stream(settings.seed, "selection")
+    validation = jnp.asarray(data.x_validation), jnp.asarray(data.y_validation)
+    scorer = Scorer(fresh(model, key, settings.selection.initialisations), key, *validation)
+    history: list[condense.Chunk] = []
+    early: list[float] = []
+
+    def watch(state: condense.State, chunk: condense.Chunk) -> None:
+        history.append(chunk)
+        if int(state.iteration) >= EARLY and not early:
+            early.append(peak_rss())
+
+    before, began = peak_rss(), time.perf_counter()
+    state = condense.begin(start.x, settings)
+    condense.condense(model, paths, start.y, legal(data.preparation), scorer, settings, state, watch)
+    return {
+        "iterations": ITERATIONS,
+        "per_class": settings.per_class,
+        "network": [model.features, model.hidden, model.outputs],
+        "steps": settings.student.steps,
+        "gradient": settings.student.gradient,
+        "selection_every": settings.selection.every,
+        "validation_rows": len(data.x_validation),
+        "seconds": round(time.perf_counter() - began, 1),
+        "peak_rss_mb_before": before,
+        f"peak_rss_mb_at_{EARLY}": early[0],
+        "peak_rss_mb": peak_rss(),
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from attar import legal, prepare
+from attar.cohort import Cohort
+
+
+def cohorts(small_frame):
+    numbers = pd.DataFrame(
+        {
+            "count": np.tile([0, 1, 2, 3, 50], 40),
+            "flag": np.tile([0.0, 1.0, np.nan, 0.0], 50),
+            "rare": [1] + [0] * 199,
+            "level": np.linspace(-1, 1, 200).astype(np.float32),
+            "died": np.tile(["yes", "no"], 100),
+        }
+    )
+    return Cohort.of(small_frame, "hospdead"), Cohort.of(numbers, "died")
+
+
+@pytest.mark.parametrize("indicators", [False, True])
+def test_nearest_is_what_export_and_reading_back_make_of_it(small_frame, rng, indicators):
+    for cohort in cohorts(small_frame):
+        fitted = prepare.fit(cohort.frame, cohort.schema, indicators=indicators)
+        rules = legal.legal(fitted)
+        x = (2 * rng.normal(size=(300, fitted.width))).astype(np.float32)
+        nearest = np.asarray(rules.nearest(x))
+        np.testing.assert_allclose(fitted.transform(fitted.inverse(nearest)), nearest, atol=1e-4)
+        np.testing.assert_allclose(fitted.transform(fitted.inverse(x)), nearest, atol=1e-4)
+        np.testing.assert_allclose(rules.nearest(nearest), nearest, atol=1e-5)
+        assert indicators == bool(rules.gaps)
+
+
+def test_real_rows_are_legal_already(small_frame):
+    for cohort in cohorts(small_frame):
+        fitted = prepare.fit(cohort.frame, cohort.schema, indicators=True)
+        x = fitted.transform(cohort.frame)
+        np.testing.assert_allclose(legal.legal(fitted).nearest(x), x, atol=1e-4)

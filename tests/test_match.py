@@ -1,0 +1,128 @@
+"""The meta-gradients against slow, literal references that share no code with them."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attar import match
+from attar.models.mlp import MLP
+
+
+def problem(outputs: int = 1, rows: int = 12, features: int = 5, hidden: int = 7):
+    model = MLP(features, outputs, hidden, 0.25)
+    keys = jax.random.split(jax.random.key(0), 4)
+    start = model.init(keys[0])
+    end = start + 0.3 * jax.random.normal(keys[1], start.shape)
+    x = jax.random.normal(keys[2], (rows, features))
+    y = (jax.random.uniform(keys[3], (rows, outputs)) < 0.5).astype(jnp.float32)
+    return model, start, end, x, y
+
+
+class Literal:
+    """The student in float64 NumPy, with the gradient of a one-hidden-layer network written out by hand."""
+
+    def __init__(self, features, hidden, outputs):
+        self.cuts = np.cumsum([features * hidden, hidden, hidden * outputs])
+        self.shapes = [(features, hidden), (hidden,), (hidden, outputs), (outputs,)]
+
+    def gradient(self, theta, x, y):
+        w1, b1, w2, b2 = (p.reshape(s) for p, s in zip(np.split(theta, self.cuts), self.shapes, strict=True))
+        before = x @ w1 + b1
+        hidden = np.maximum(before, 0)
+        residual = (1 / (1 + np.exp(-(hidden @ w2 + b2))) - y) / y.size
+        back = (residual @ w2.T) * (before > 0)
+        return np.concatenate([(x.T @ back).ravel(), back.sum(0), (hidden.T @ residual).ravel(), residual.sum(0)])
+
+    def follow(self, start, x, y, step_size, steps):
+        iterates = [start]
+        for _ in range(steps):
+            iterates.append(iterates[-1] - step_size * self.gradient(iterates[-1], x, y))
+        return iterates
+
+    def loss(self, start, end, x, y, step_size, steps):
+        reached = self.follow(start, x, y, step_size, steps)[-1]
+        return np.sum((reached - end) ** 2) / np.sum((start - end) ** 2)
+
+
+def doubles(*arrays):
+    return [np.asarray(array, np.float64) for array in arrays]
+
+
+def differences(function, x, width=1e-6):
+    """Central differences of a scalar function, entry by entry."""
+    slopes = np.zeros_like(x)
+    for index in np.ndindex(x.shape):
+        step = np.zeros_like(x)
+        step[index] = width
+        slopes[index] = (function(x + step) - function(x - step)) / (2 * width)
+    return slopes
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_first_order_equals_the_formula(outputs):
+    model, start, end, x, y = problem(outputs)
+    steps, step_size = 6, 0.2
+    found = match.first_order(model, start, end, x, y, jnp.float32(step_size), steps)
+
+    literal = Literal(5, 7, outputs)
+    start, end, x, y = doubles(start, end, x, y)
+    *iterates, reached = literal.follow(start, x, y, step_size, steps)
+    direction = 2 * (reached - end) / np.sum((start - end) ** 2)
+    inputs = -step_size * sum(differences(lambda x, t=t: literal.gradient(t, x, y) @ direction, x) for t in iterates)
+    slope = -sum(literal.gradient(theta, x, y) for theta in iterates) @ direction
+
+    np.testing.assert_allclose(found.loss, literal.loss(start, end, x, y, step_size, steps), rtol=1e-5)
+    np.testing.assert_allclose(found.inputs, inputs, atol=1e-5 * np.abs(inputs).max())
+    np.testing.assert_allclose(found.step_size, slope, rtol=1e-5)
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_exact_equals_finite_differences_of_the_unrolled_loss(outputs):
+    model, start, end, x, y = problem(outputs)
+    steps, step_size = 6, 0.2
+    found = match.exact(model, start, end, x, y, jnp.float32(step_size), steps)
+
+    literal = Literal(5, 7, outputs)
+    start, end, x, y = doubles(start, end, x, y)
+    inputs = differences(lambda x: literal.loss(start, end, x, y, step_size, steps), x)
+    slope = differences(lambda e: literal.loss(start, end, x, y, e[0], steps), np.array([step_size]))[0]
+
+    np.testing.assert_allclose(found.inputs, inputs, atol=2e-5 * np.abs(inputs).max())
+    np.testing.assert_allclose(found.step_size, slope, rtol=2e-5)
+
+
+def test_the_two_gradients_differ_by_one_stop_gradient():
+    model, start, end, x, y = problem()
+
+    def loss(x, stop):
+        theta = start
+        for _ in range(8):
+            at = jax.lax.stop_gradient(theta) if stop else theta
+            theta = theta - 0.3 * jax.grad(match.student_loss, 1)(model, at, x, y)
+        return match.distance(theta, start, end)[0]
+
+    for gradient, stop in ((match.first_order, True), (match.exact, False)):
+        found = gradient(model, start, end, x, y, jnp.float32(0.3), 8).inputs
+        expected = jax.grad(loss)(x, stop)
+        np.testing.assert_allclose(found, expected, atol=1e-5 * float(jnp.abs(expected).max()))
+
+
+@pytest.mark.parametrize("outputs", [1, 4])
+def test_hand_written_pull_equals_automatic_differentiation(outputs):
+    model, start, end, x, y = problem(outputs, rows=30)
+    iterates = match.follow(model, start, x, y, jnp.float32(0.1), 10)[1]
+    by_hand = model.pull(iterates, x, y, end - start)
+    automatic = match.pull_by_autodiff(model, iterates, x, y, end - start)
+    np.testing.assert_allclose(by_hand, automatic, atol=1e-5 * float(jnp.abs(automatic).max()))
+
+
+def test_memory_does_not_grow_with_steps_beyond_the_iterates():
+    model, start, end, x, y = problem(rows=200, features=20, hidden=64)
+
+    def scratch(steps):
+        lowered = jax.jit(match.first_order, static_argnums=(0, 6)).lower(model, start, end, x, y, 0.1, steps)
+        return lowered.compile().memory_analysis().temp_size_in_bytes
+
+    growth = (scratch(400) - scratch(100)) / 300
+    assert growth <= 1.1 * 4 * model.size

@@ -1,0 +1,57 @@
+import tomllib
+
+import pytest
+
+from attar import recipe
+from attar.errors import RecipeError
+
+
+def test_default_recipe_is_whole_and_survives_toml():
+    default = recipe.load()
+    again = recipe.Recipe.model_validate(tomllib.loads(default.toml()))
+    assert again == default
+    assert default.teachers.prior == "aligned"
+
+
+def test_a_recipe_names_only_what_it_changes(tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text('per_class = 20\n[teachers]\nprior = "none"\n')
+    mine = recipe.load(file, {"teachers.count": 3})
+    assert (mine.per_class, mine.teachers.prior, mine.teachers.count) == (20, "none", 3)
+    assert mine.path == recipe.load().path
+
+
+def test_overrides_are_read_as_toml_or_text():
+    found = recipe.parse_overrides(["teachers.count=20", "inputs.start=gaussian", "prepare.indicators=true", "seed = 3"])
+    assert found == {"teachers.count": 20, "inputs.start": "gaussian", "prepare.indicators": True, "seed": 3}
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        ({"teacher.count": 3}, ["'teacher'", "Did you mean"]),
+        ({"teachers.cuont": 3}, ["'teachers.cuont'", "'teachers.count'"]),
+        ({"per_class": 0}, ["'per_class' is 0", "greater than or equal to 1"]),
+        ({"segments.length": 1.5}, ["'segments.length' is 1.5", "less than or equal to 1"]),
+        ({"segments.length": 0}, ["'segments.length' is 0", "greater than 0"]),
+        ({"student.steps": 0}, ["'student.steps' is 0"]),
+        ({"teachers.prior": "some"}, ["'teachers.prior' is 'some'", "aligned"]),
+        ({"inputs.step_size": "fast"}, ["'inputs.step_size' is 'fast'", "number"]),
+        ({"seed": -1}, ["'seed' is -1"]),
+    ],
+)
+def test_a_wrong_setting_is_named_with_its_legal_values(overrides, words):
+    with pytest.raises(RecipeError) as caught:
+        recipe.load("default", overrides)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_unknown_recipe_and_broken_files(tmp_path):
+    with pytest.raises(RecipeError, match="no recipe 'defualt'.*Did you mean 'default'"):
+        recipe.load("defualt")
+    (tmp_path / "broken.toml").write_text("per_class = = 3")
+    with pytest.raises(RecipeError, match="not valid TOML"):
+        recipe.load(tmp_path / "broken.toml")
+    with pytest.raises(RecipeError, match="key=value"):
+        recipe.parse_overrides(["seed"])
