@@ -12,7 +12,9 @@ REFERENCE = {"auroc": roc_auc_score, "auprc": average_precision_score}
 
 
 @pytest.mark.parametrize("name", sorted(METRICS))
-@given(seed=st.integers(0, 10**6), levels=st.sampled_from([2, 5, 50, 10**6]), prevalence=st.sampled_from([0.02, 0.3, 0.9]))
+@given(
+    seed=st.integers(0, 10**6), levels=st.sampled_from([2, 5, 50, 10**6]), prevalence=st.sampled_from([0.02, 0.3, 0.9])
+)
 @settings(max_examples=25, deadline=None)
 def test_equal_to_scikit_learn_ties_included(name, seed, levels, prevalence):
     rng = np.random.default_rng(seed)

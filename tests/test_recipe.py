@@ -22,7 +22,9 @@ def test_a_recipe_names_only_what_it_changes(tmp_path):
 
 
 def test_overrides_are_read_as_toml_or_text():
-    found = recipe.parse_overrides(["teachers.count=20", "inputs.start=gaussian", "prepare.indicators=true", "seed = 3"])
+    found = recipe.parse_overrides(
+        ["teachers.count=20", "inputs.start=gaussian", "prepare.indicators=true", "seed = 3"]
+    )
     assert found == {"teachers.count": 20, "inputs.start": "gaussian", "prepare.indicators": True, "seed": 3}
 
 
@@ -48,7 +50,7 @@ def test_a_wrong_setting_is_named_with_its_legal_values(overrides, words):
 
 
 def test_unknown_recipe_and_broken_files(tmp_path):
-    with pytest.raises(RecipeError, match="no recipe 'defualt'.*Did you mean 'default'"):
+    with pytest.raises(RecipeError, match=r"no recipe 'defualt'.*Did you mean 'default'"):
         recipe.load("defualt")
     (tmp_path / "broken.toml").write_text("per_class = = 3")
     with pytest.raises(RecipeError, match="not valid TOML"):

@@ -19,7 +19,9 @@ def model(data):
 
 
 def settings(**changes):
-    return recipe.load("default", {f"teachers.{key}": value for key, value in {"count": 4, "epochs": 6, **changes}.items()})
+    return recipe.load(
+        "default", {f"teachers.{key}": value for key, value in {"count": 4, "epochs": 6, **changes}.items()}
+    )
 
 
 def test_points_are_start_and_end_or_every_epoch(data, model):
@@ -58,7 +60,7 @@ def test_interrupted_teaching_ends_with_the_same_bytes(data, model, monkeypatch)
 
 
 def test_alignment_takes_the_prior_out_of_the_logits(data, model):
-    """An aligned teacher judges as if the classes were balanced; adding the offset back gives the cohort's prevalence."""
+    """An aligned teacher judges as if classes were balanced; adding the offset gives the cohort's prevalence."""
     y = data.y_train
     task = teach.task(data.x_train, y, "aligned", np.array([0.5]))
     expected = np.log(y.mean() / (1 - y.mean()))
@@ -73,7 +75,9 @@ def test_alignment_takes_the_prior_out_of_the_logits(data, model):
 def test_weights_balance_the_classes_and_none_leaves_the_loss_alone(data):
     weighted = teach.task(data.x_train, data.y_train, "weighted", np.array([0.5]))
     positives = data.y_train[:, 0] == 1
-    assert float(weighted.weights[positives].sum()) == pytest.approx(float(weighted.weights[~positives].sum()), rel=1e-4)
+    assert float(weighted.weights[positives].sum()) == pytest.approx(
+        float(weighted.weights[~positives].sum()), rel=1e-4
+    )
     assert not weighted.offset.any()
     none = teach.task(data.x_train, data.y_train, "none", np.array([0.5]))
     assert none.weights is None

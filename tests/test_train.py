@@ -36,7 +36,9 @@ def test_an_epoch_visits_each_row_at_most_once_and_all_but_the_remainder():
     data = train.Task(x, jnp.zeros((rows, 1)), jnp.zeros(1))
     after = train.epoch(model, fit, data, jax.random.key(0), 0.01, 0.0, batch)
     moved = np.abs(np.asarray(after.theta - fit.theta)[0, : rows * 4].reshape(rows, 4)).sum(axis=1) > 0
-    active = np.asarray(fit.theta[0, : rows * 4].reshape(rows, 4) + fit.theta[0, rows * 4 : rows * 4 + 4] > 0).any(axis=1)
+    active = np.asarray(fit.theta[0, : rows * 4].reshape(rows, 4) + fit.theta[0, rows * 4 : rows * 4 + 4] > 0).any(
+        axis=1
+    )
     assert not moved[~active].any()
     assert moved.sum() <= (rows // batch) * batch
     assert moved.sum() >= active.sum() - (rows % batch)

@@ -12,7 +12,7 @@ from jax import Array, lax
 from attar import methods
 from attar.evaluate.utility import Scorer
 from attar.legal import Legal
-from attar.match import GRADIENTS
+from attar.match import GRADIENTS, distance, follow
 from attar.models import Model
 from attar.paths import Path, pick
 from attar.recipe import Recipe
@@ -22,7 +22,10 @@ CHUNK = 20
 """Snapshots between two looks at the world: progress, saving, interruption."""
 
 PATIENCE = 10
-"""Steps skipped in a row after which the inputs go back to the last good snapshot and move half as far from then on."""
+"""Steps skipped in a row after which inputs and step size go back to the last good ones, and from there half as far."""
+
+SEARCH_STEP_SIZES = np.geomspace(1e-4, 1.0, 25, dtype=np.float32)
+SEARCH_SEGMENTS = 16
 
 
 class State(NamedTuple):
@@ -52,10 +55,13 @@ class Chunk(NamedTuple):
     score: Array | np.ndarray
 
 
-def begin(x: np.ndarray, recipe: Recipe) -> State:
+def begin(model: Model, paths: Path, x: np.ndarray, y: np.ndarray, recipe: Recipe) -> State:
     """Return the state before the first iteration."""
     inputs, zero, count = jnp.asarray(x), jnp.zeros(()), jnp.zeros((), jnp.int32)
-    log_step = jnp.log(jnp.asarray(recipe.student.step_size, jnp.float32))
+    step_size = recipe.student.step_size
+    if step_size == "search":
+        step_size = search_step_size(model, paths, inputs, jnp.asarray(y), recipe)
+    log_step = jnp.log(jnp.asarray(step_size, jnp.float32))
     return State(
         iteration=count,
         x=inputs,
@@ -72,6 +78,33 @@ def begin(x: np.ndarray, recipe: Recipe) -> State:
         best_score=-jnp.ones(()),
         best_iteration=count,
     )
+
+
+@partial(jax.jit, static_argnames=("model", "recipe"))
+def search_step_size(model: Model, paths: Path, x: Array, y: Array, recipe: Recipe) -> Array:
+    """Return the step size with which a student of the untouched set comes closest to the ends of sampled segments.
+
+    A student that overshoots by far has no useful gradient, and how far is too far differs between cohorts by orders of
+    magnitude.
+    """
+    keys = jax.random.split(stream(recipe.seed, "search"), SEARCH_SEGMENTS)
+
+    def loss(step_size: Array, key: Array) -> Array:
+        start, end = draw_segment(paths, recipe, key)
+        return distance(follow(model, start, x, y, step_size, recipe.student.steps)[0], start, end)[0]
+
+    losses = lax.map(
+        lambda step_size: jnp.mean(jax.vmap(partial(loss, step_size))(keys)), jnp.asarray(SEARCH_STEP_SIZES)
+    )
+    return jnp.asarray(SEARCH_STEP_SIZES)[jnp.argmin(jnp.where(jnp.isfinite(losses), losses, jnp.inf))]
+
+
+def draw_segment(paths: Path, recipe: Recipe, key: Array) -> tuple[Array, Array]:
+    """Draw a path and a segment of it; return the segment's two ends [p]."""
+    path_key, segment_key = jax.random.split(key)
+    path = pick(paths, jax.random.randint(path_key, (), 0, len(jax.tree.leaves(paths)[0])))
+    t_start, t_end = methods.method(recipe.method).segment(segment_key, recipe.segments)
+    return path.at(t_start), path.at(t_end)
 
 
 def condense(
@@ -148,12 +181,10 @@ def move(
     Legal rows move straight through: the gradient at the nearest legal rows moves the continuous ones behind them.
     """
     settings, student = recipe.inputs, recipe.student
-    path_key, segment_key = jax.random.split(key)
-    path = pick(paths, jax.random.randint(path_key, (), 0, len(jax.tree.leaves(paths)[0])))
-    t_start, t_end = methods.method(recipe.method).segment(segment_key, recipe.segments)
+    start, end = draw_segment(paths, recipe, key)
     step_size = jnp.exp(state.log_step)
     x = shown(legal, state.x, recipe)
-    match = GRADIENTS[student.gradient](model, path.at(t_start), path.at(t_end), x, y, step_size, student.steps)
+    match = GRADIENTS[student.gradient](model, start, end, x, y, step_size, student.steps)
 
     velocity = settings.momentum * state.velocity + match.inputs
     log_step_velocity = settings.student_momentum * state.log_step_velocity + step_size * match.step_size
@@ -170,8 +201,9 @@ def move(
     rolled_back = skipped._replace(
         x=state.good_x,
         velocity=jnp.zeros_like(state.velocity),
-        log_step=state.good_log_step,
+        log_step=state.good_log_step - jnp.log(2.0),
         log_step_velocity=jnp.zeros_like(state.log_step_velocity),
+        good_log_step=state.good_log_step - jnp.log(2.0),
         reach=state.reach / 2,
         streak=jnp.zeros_like(state.streak),
         rollbacks=state.rollbacks + 1,

@@ -62,7 +62,8 @@ def legal(preparation: Preparation) -> Legal:
     indicators = preparation.width - sum(feature.indicator is not None for feature in preparation.features)
     mean: list[float] = []
     scale: list[float] = []
-    whole, categories, gaps = [], [], []
+    whole, categories = [], []
+    gaps: list[tuple[int, int, int]] = []
     for feature in preparation.features:
         here = (len(mean), len(mean) + len(feature.mean))
         if feature.kind == "categorical":

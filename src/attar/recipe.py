@@ -74,7 +74,7 @@ class Student(Section):
     """The network that follows a segment while it is trained on the condensed set."""
 
     steps: Count
-    step_size: Positive
+    step_size: Positive | Literal["search"]
     gradient: Literal["first-order", "exact"]
 
 

@@ -190,11 +190,13 @@ def read_or_condense(
     run, watch = journal.run, journal.watch
     if run.has("condensed.parquet"):
         return
-    state, history = condense.begin(start.x, recipe), []
+    history: list[condense.Chunk] = []
     if run.has("condensing.safetensors"):
         saved = run.read_arrays("condensing.safetensors")
         state = condense.State(*(jnp.asarray(saved[field]) for field in condense.State._fields))
         history.append(condense.Chunk(*(saved[f"history.{field}"] for field in condense.Chunk._fields)))
+    else:
+        state = condense.begin(model, drawn.paths, start.x, start.y, recipe)
     due = Due()
 
     def seen(state: condense.State, chunk: condense.Chunk) -> None:

@@ -1,0 +1,129 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attar import condense, initial, legal, match, paths, recipe, teach
+from attar.evaluate.utility import Scorer, fresh
+from attar.models.mlp import MLP
+from attar.prepare import prepare
+from attar.seeds import stream
+from conftest import QUICK
+
+
+@pytest.fixture(scope="module")
+def setting(small_cohort):
+    data = prepare(small_cohort, small_cohort.split(0))
+    model = MLP(data.x_train.shape[1], 1, 16, 0.25)
+    task = teach.task(data.x_train, data.y_train, "aligned", np.array([0.5]))
+    resolved = recipe.load("default", QUICK)
+    teachers = teach.teach(model, task, resolved.teachers, 0)
+    drawn = paths.draw_bezier(model, teachers, task, resolved)
+    start = initial.draw(data.x_train, data.y_train, 10, "real", np.random.default_rng(0))
+    key = jax.random.key(3)
+    scorer = Scorer(fresh(model, key, 2), key, jnp.asarray(data.x_validation), jnp.asarray(data.y_validation))
+    return model, drawn.paths, start, legal.legal(data.preparation), scorer
+
+
+def run(setting, state=None, watch=lambda state, chunk: None, **changes):
+    model, drawn, start, rules, scorer = setting
+    resolved = recipe.load("default", {**QUICK, **changes})
+    state = state or condense.begin(model, drawn, start.x, start.y, resolved)
+    return condense.condense(model, drawn, start.y, rules, scorer, resolved, state, watch)
+
+
+def test_one_iteration_is_algorithm_1(setting):
+    """Draw path and segment, follow it, move the inputs with momentum and the step size in log space."""
+    model, drawn, start, rules, _ = setting
+    resolved = recipe.load("default", {**QUICK, "inputs.rows": "free", "student.step_size": 1e-3})
+    key = jax.random.fold_in(stream(0, "condense"), 0)
+    begin = condense.begin(model, drawn, start.x, start.y, resolved)
+    loss, after = condense.move(model, drawn, jnp.asarray(start.y), rules, resolved, begin, key)
+
+    path_key, segment_key = jax.random.split(key)
+    path = paths.pick(drawn, jax.random.randint(path_key, (), 0, 3))
+    t = jax.random.uniform(segment_key, maxval=0.8)
+    expected = match.first_order(
+        model, path.at(t), path.at(t + 0.2), jnp.asarray(start.x), jnp.asarray(start.y), jnp.float32(1e-3), 30
+    )
+    np.testing.assert_allclose(loss, expected.loss, rtol=1e-5)
+    np.testing.assert_allclose(after.x, start.x - 10.0 * expected.inputs, atol=1e-5)
+    log_step = np.log(1e-3) - resolved.inputs.student_rate * 1e-3 * expected.step_size
+    np.testing.assert_allclose(after.log_step, log_step, rtol=1e-5)
+    assert int(after.iteration) == 1
+
+
+def test_matching_loss_falls_on_real_patients(setting):
+    losses = []
+    run(setting, watch=lambda state, chunk: losses.append(np.asarray(chunk.loss)), **{"inputs.iterations": 400})
+    loss = np.concatenate(losses)
+    assert len(loss) == 400
+    assert loss[-100:].mean() < 0.9 * loss[:20].mean()
+
+
+def test_continuing_from_any_chunk_gives_the_same_bytes(setting, monkeypatch):
+    monkeypatch.setattr(condense, "CHUNK", 2)
+    states = []
+    whole = run(setting, watch=lambda state, chunk: states.append(state))
+    assert len(states) == 3
+    for state in states[:-1]:
+        again = run(setting, state=state)
+        for one, other in zip(whole, again, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_iterations_that_are_no_multiple_of_the_snapshots(setting):
+    seen = []
+    state = run(
+        setting,
+        watch=lambda state, chunk: seen.append((len(chunk.loss), len(chunk.score))),
+        **{"inputs.iterations": 47},
+    )
+    assert int(state.iteration) == 47 == sum(iterations for iterations, _ in seen)
+    assert sum(scores for _, scores in seen) == 5
+
+
+def test_best_is_the_snapshot_with_the_best_validation_score(setting):
+    model, _, start, rules, scorer = setting
+    scores = []
+    state = run(setting, watch=lambda state, chunk: scores.append(np.asarray(chunk.score)))
+    scores = np.concatenate(scores)
+    assert int(state.best_iteration) == 10 * (scores.argmax() + 1)
+    again = scorer.score(model, state.best_x[None], jnp.asarray(start.y), recipe.load("default", QUICK).selection)
+    np.testing.assert_allclose(again[0], scores.max(), rtol=1e-5)
+    np.testing.assert_allclose(rules.nearest(state.best_x), state.best_x, atol=1e-5)
+
+
+@pytest.mark.parametrize("changes", [{"student.step_size": 1e4}, {"inputs.step_size": 1e9}])
+def test_guards_keep_everything_finite_and_count(setting, changes):
+    state = run(setting, **changes, **{"inputs.rows": "free"})
+    assert int(state.skipped) > 0
+    assert int(state.rollbacks) > 0
+    assert float(state.reach) == 0.5 ** int(state.rollbacks)
+    assert np.isfinite(state.x).all()
+    assert np.isfinite(state.best_x).all()
+    assert float(jnp.exp(state.log_step)) > 0
+
+
+def test_the_search_finds_the_step_size_with_the_least_matching_loss(setting):
+    model, drawn, start, _, _ = setting
+    resolved = recipe.load("default", QUICK)
+    found = float(jnp.exp(condense.begin(model, drawn, start.x, start.y, resolved).log_step))
+
+    def loss(step_size):
+        ends = [condense.draw_segment(drawn, resolved, key) for key in jax.random.split(stream(0, "search"), 16)]
+        x, y = jnp.asarray(start.x), jnp.asarray(start.y)
+        return np.mean([match.distance(match.follow(model, a, x, y, step_size, 30)[0], a, b)[0] for a, b in ends])
+
+    assert loss(found) < 1.0
+    assert loss(found) < min(loss(found * 3), loss(found / 3))
+
+
+def test_a_huge_rate_cannot_make_the_step_size_negative(setting):
+    state = run(setting, **{"inputs.student_rate": 50.0})
+    assert float(jnp.exp(state.log_step)) > 0
+
+
+def test_exact_gradient_runs_through_the_same_loop(setting):
+    state = run(setting, **{"student.gradient": "exact", "inputs.iterations": 20})
+    assert int(state.skipped) == 0
