@@ -286,14 +286,13 @@ def measure_long() -> dict[str, Any]:
         peaks[int(state.iteration)] = peak_rss()
 
     before, began = peak_rss(), time.perf_counter()
-    state = condense.begin(start.x, settings)
+    state = condense.begin(model, paths, start.x, start.y, settings)
     condense.condense(model, paths, start.y, legal(data.preparation), scorer, settings, state, watch)
-    seconds = time.perf_counter() - began
-    line: dict[str, Any] = {"iterations": ITERATIONS, "per_class": settings.per_class}
+    line: dict[str, Any] = {"seconds": round(time.perf_counter() - began, 1), "peak_rss_mb": peak_rss()}
+    line |= {"peak_rss_mb_before": before, f"peak_rss_mb_at_{EARLY}": peaks[EARLY]}
+    line |= {"iterations": ITERATIONS, "per_class": settings.per_class, "validation_rows": len(data.x_validation)}
     line |= {"network": [model.features, model.hidden, model.outputs], "student": settings.student.model_dump()}
-    line |= {"selection": settings.selection.model_dump(), "validation_rows": len(data.x_validation)}
-    line |= {"seconds": round(seconds, 1), "peak_rss_mb": peak_rss()}
-    return line | {"peak_rss_mb_before": before, f"peak_rss_mb_at_{EARLY}": peaks[EARLY]}
+    return line | {"selection": settings.selection.model_dump()}
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 
 ARMS = {
@@ -63,11 +64,9 @@ def cohort(console: Console, described: Any) -> None:
 
 
 def catalogue(console: Console, rows: list[dict[str, Any]]) -> None:
-    """Print the cohorts at hand."""
-    table = Table()
-    for heading in ("name", "what it is", "rows", "features", "targets", "licence"):
-        table.add_column(heading, justify="right" if heading in ("rows", "features") else "left")
+    """Print the cohorts at hand, a paragraph each."""
     for row in rows:
-        targets = "\n".join(f"{name} {share:.1%}" for name, share in row["targets"].items())
-        table.add_row(row["name"], row["title"], f"{row['rows']:,}", str(row["features"]), targets, row["licence"])
-    console.print(table)
+        targets = ", ".join(f"{name} {share:.1%}" for name, share in row["targets"].items())
+        console.print(f"[bold]{row['name']}[/]  {row['rows']:,} rows, {row['features']} features", highlight=False)
+        for text in (row["title"], f"targets: {targets}", f"licence: {row['licence']}", f"cite: {row['citation']}"):
+            console.print(Padding(text, (0, 0, 0, 2)), highlight=False, markup=False)
