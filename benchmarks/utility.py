@@ -2,7 +2,7 @@
 
     uv run benchmarks/utility.py DATA OUT [--seeds 0 1 2] [--set key=value ...]
 
-DATA holds the shared cohorts (covid_carbonhealth, physionet2019_sepsis_setB); support2 comes with attar. OUT keeps the run
+DATA holds the folders covid_carbonhealth and physionet2019_sepsis_setB; support2 comes with attar. OUT keeps the run
 folders, so that a second call continues and then only prints.
 """
 
