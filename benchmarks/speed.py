@@ -31,10 +31,11 @@ from attar import condense, initial, recipe, teach
 from attar.cohort import Cohort
 from attar.evaluate.utility import Scorer, fresh
 from attar.legal import legal
-from attar.match import GRADIENTS, Match, student_loss
+from attar.match import GRADIENTS, Match
 from attar.methods import method
 from attar.models import Model, flat
 from attar.models.mlp import MLP
+from attar.models.student import student_loss
 from attar.prepare import prepare
 from attar.run import build_model
 from attar.seeds import stream

@@ -5,6 +5,7 @@ import pytest
 
 from attar import condense, initial, legal, match, paths, recipe, teach
 from attar.evaluate.utility import Scorer, fresh
+from attar.models import student
 from attar.models.mlp import MLP
 from attar.prepare import prepare
 from attar.seeds import stream
@@ -113,7 +114,7 @@ def test_the_search_finds_the_step_size_with_the_least_matching_loss(setting):
     def loss(step_size):
         ends = [condense.draw_segment(drawn, resolved, key) for key in jax.random.split(stream(0, "search"), 16)]
         x, y = jnp.asarray(start.x), jnp.asarray(start.y)
-        return np.mean([match.distance(match.follow(model, a, x, y, step_size, 30)[0], a, b)[0] for a, b in ends])
+        return np.mean([match.distance(student.follow(model, a, x, y, step_size, 30)[0], a, b)[0] for a, b in ends])
 
     assert loss(found) < 1.0
     assert loss(found) < min(loss(found * 3), loss(found / 3))

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from attar import match
+from attar.models import student
 from attar.models.mlp import MLP
+from attar.models.mlp_student import Trace
 
 
 def problem(outputs: int = 1, rows: int = 12, features: int = 5, hidden: int = 7):
@@ -60,8 +62,9 @@ def differences(function, x, width=1e-6):
 
 
 @pytest.mark.parametrize("outputs", [1, 3])
-def test_first_order_equals_the_formula(outputs):
-    model, start, end, x, y = problem(outputs)
+@pytest.mark.parametrize("rows", [12, 4], ids=["primal", "dual"])
+def test_first_order_equals_the_formula(outputs, rows):
+    model, start, end, x, y = problem(outputs, rows)
     steps, step_size = 6, 0.2
     found = match.first_order(model, start, end, x, y, jnp.float32(step_size), steps)
 
@@ -99,7 +102,7 @@ def test_the_two_gradients_differ_by_one_stop_gradient():
         theta = start
         for _ in range(8):
             at = jax.lax.stop_gradient(theta) if stop else theta
-            theta = theta - 0.3 * jax.grad(match.student_loss, 1)(model, at, x, y)
+            theta = theta - 0.3 * jax.grad(student.student_loss, 1)(model, at, x, y)
         return match.distance(theta, start, end)[0]
 
     for gradient, stop in ((match.first_order, True), (match.exact, False)):
@@ -109,16 +112,21 @@ def test_the_two_gradients_differ_by_one_stop_gradient():
 
 
 @pytest.mark.parametrize("outputs", [1, 4])
-def test_hand_written_pull_equals_automatic_differentiation(outputs):
-    model, start, end, x, y = problem(outputs, rows=30)
-    iterates = match.follow(model, start, x, y, jnp.float32(0.1), 10)[1]
-    by_hand = model.pull(iterates, x, y, end - start)
-    automatic = match.pull_by_autodiff(model, iterates, x, y, end - start)
-    np.testing.assert_allclose(by_hand, automatic, atol=1e-5 * float(jnp.abs(automatic).max()))
+@pytest.mark.parametrize(("rows", "features"), [(30, 5), (30, 80)], ids=["primal", "dual"])
+def test_the_hand_written_student_equals_automatic_differentiation(outputs, rows, features):
+    model, start, end, x, y = problem(outputs, rows, features)
+    reached, iterates = student.follow(model, start, x, y, jnp.float32(0.1), 10)
+    by_hand, trace = model.follow(start, x, y, jnp.float32(0.1), 10)
+    np.testing.assert_allclose(by_hand, reached, atol=1e-5)
+    assert isinstance(trace, Trace) == (rows < features)
+    automatic = student.pull(model, iterates, x, y, end - start)
+    pulled = model.pull(trace, x, y, end - start)
+    np.testing.assert_allclose(pulled, automatic, atol=1e-5 * float(jnp.abs(automatic).max()))
 
 
-def test_memory_does_not_grow_with_steps_beyond_the_iterates():
-    model, start, end, x, y = problem(rows=200, features=20, hidden=64)
+@pytest.mark.parametrize(("rows", "features"), [(200, 20), (50, 200)], ids=["primal", "dual"])
+def test_memory_does_not_grow_with_steps_beyond_the_iterates(rows, features):
+    model, start, end, x, y = problem(rows=rows, features=features, hidden=64)
 
     def scratch(steps):
         lowered = jax.jit(match.first_order, static_argnums=(0, 6)).lower(model, start, end, x, y, 0.1, steps)

@@ -12,7 +12,7 @@ from jax import Array, lax
 from attar import methods
 from attar.evaluate.utility import Scorer
 from attar.legal import Legal
-from attar.match import GRADIENTS, distance, follow
+from attar.match import GRADIENTS, distance
 from attar.models import Model
 from attar.paths import Path, pick
 from attar.recipe import Recipe
@@ -91,7 +91,7 @@ def search_step_size(model: Model, paths: Path, x: Array, y: Array, recipe: Reci
 
     def loss(step_size: Array, key: Array) -> Array:
         start, end = draw_segment(paths, recipe, key)
-        return distance(follow(model, start, x, y, step_size, recipe.student.steps)[0], start, end)[0]
+        return distance(model.follow(start, x, y, step_size, recipe.student.steps)[0], start, end)[0]
 
     losses = lax.map(
         lambda step_size: jnp.mean(jax.vmap(partial(loss, step_size))(keys)), jnp.asarray(SEARCH_STEP_SIZES)

@@ -8,7 +8,7 @@ distance to theta_e over the squared length of the segment. Two gradients:
   g_L = dL/d theta_N.
 - exact: the gradient of the unrolled loop, by the adjoint recursion over the stored iterates.
 
-Both keep the N iterates and nothing else that grows with N.
+Both keep the N iterates, or what stands for them, and nothing else that grows with N.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from attar.models import Model
-from attar.models.loss import binary_cross_entropy
+from attar.models.student import follow, steepness
 
 
 class Match(NamedTuple):
@@ -33,20 +33,6 @@ class Match(NamedTuple):
 Gradient = Callable[[Model, Array, Array, Array, Array, Array, int], Match]
 
 
-def student_loss(model: Model, theta: Array, x: Array, y: Array) -> Array:
-    """Return the student's training loss: full batch, no dropout, no prior offset."""
-    return binary_cross_entropy(model.apply(theta, x), y)
-
-
-def follow(model: Model, start: Array, x: Array, y: Array, step_size: Array, steps: int) -> tuple[Array, Array]:
-    """Train the student; return its end [p] and the iterates [steps, p] at which gradients were taken."""
-
-    def step(theta: Array, _: None) -> tuple[Array, Array]:
-        return theta - step_size * jax.grad(student_loss, 1)(model, theta, x, y), theta
-
-    return lax.scan(step, start, None, length=steps)
-
-
 def distance(reached: Array, start: Array, end: Array) -> tuple[Array, Array]:
     """Return the normalised matching loss and its gradient with respect to the reached parameters."""
     gap, length = reached - end, jnp.sum((start - end) ** 2)
@@ -55,9 +41,9 @@ def distance(reached: Array, start: Array, end: Array) -> tuple[Array, Array]:
 
 def first_order(model: Model, start: Array, end: Array, x: Array, y: Array, step_size: Array, steps: int) -> Match:
     """Return the matching loss of a segment with the paper's first-order gradient."""
-    reached, iterates = follow(model, start, x, y, step_size, steps)
+    reached, trace = model.follow(start, x, y, step_size, steps)
     loss, direction = distance(reached, start, end)
-    inputs = -step_size * model.pull(iterates, x, y, direction)
+    inputs = -step_size * model.pull(trace, x, y, direction)
     return Match(loss, inputs, -jnp.vdot(start - reached, direction) / step_size)
 
 
@@ -74,20 +60,6 @@ def exact(model: Model, start: Array, end: Array, x: Array, y: Array, step_size:
     zero = (direction, jnp.zeros_like(x), jnp.zeros_like(step_size))
     (_, inputs, slope), _ = lax.scan(back, zero, iterates, reverse=True)
     return Match(loss, inputs, slope)
-
-
-def steepness(model: Model, theta: Array, x: Array, y: Array, direction: Array) -> Array:
-    """Return <grad loss(theta; x, y), direction>, as a forward derivative so that it can be differentiated cheaply."""
-    return jax.jvp(lambda theta: student_loss(model, theta, x, y), (theta,), (direction,))[1]
-
-
-def pull_by_autodiff(model: Model, iterates: Array, x: Array, y: Array, direction: Array) -> Array:
-    """Return what `Model.pull` must: for models without a hand-written one, and the reference for those with one."""
-
-    def add(total: Array, theta: Array) -> tuple[Array, None]:
-        return total + jax.grad(steepness, 2)(model, theta, x, y, direction), None
-
-    return lax.scan(add, jnp.zeros_like(x), iterates)[0]
 
 
 GRADIENTS: dict[str, Gradient] = {"first-order": first_order, "exact": exact}

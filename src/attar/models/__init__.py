@@ -32,8 +32,11 @@ class Model(Protocol):
     def units(self, rows: int) -> tuple[int, ...]:
         """Shape of the dropout mask for a batch of `rows`."""
 
-    def pull(self, iterates: Array, x: Array, y: Array, direction: Array) -> Array:
-        """Return the sum over iterates of d/dx <grad loss(iterate; x, y), direction>, shape of x."""
+    def follow(self, start: Array, x: Array, y: Array, step_size: Array, steps: int) -> tuple[Array, Any]:
+        """Train a student on one small set; return its end [p] and what `pull` needs to know of its steps."""
+
+    def pull(self, trace: Any, x: Array, y: Array, direction: Array) -> Array:
+        """Return the sum over the student's steps of d/dx <grad loss(theta_n; x, y), direction>, shape of x."""
 
 
 MODELS: dict[str, Callable[..., Any]] = {"mlp": MLP}

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jax.nn import relu, sigmoid
+from jax.nn import relu
 
 from attar.models import flat
+from attar.models.mlp_student import Sizes, Trace, follow_dual, pull_dual, pull_primal
+from attar.models.student import follow
 
 
 @dataclass(frozen=True)
@@ -56,38 +58,18 @@ class MLP:
             hidden = jnp.where(keep, hidden / (1.0 - self.dropout), 0.0)
         return hidden @ out_weight + out_bias
 
-    def pull(self, iterates: Array, x: Array, y: Array, direction: Array) -> Array:
-        """Return the sum over iterates of d/dx <grad loss(iterate; x, y), direction>.
+    def follow(self, start: Array, x: Array, y: Array, step_size: Array, steps: int) -> tuple[Array, Array | Trace]:
+        """Train a student on one small set; return its end [p] and what `pull` needs to know of its steps."""
+        if len(x) < self.features:
+            return follow_dual(self._sizes, start, x, y, step_size, steps)
+        return follow(self, start, x, y, step_size, steps)
 
-        Written out by hand because automatic differentiation takes about twice as long (benchmarks/RESULTS.md): both
-        the direction's forward pass and the factor of its hidden weights are the same for every iterate, which leaves
-        two matrix products an iterate. The hidden bias is the weight of a constant input: it costs no pass of its own.
-        """
-        tensors = {
-            "hidden": (self.features + 1, self.hidden),
-            "output.weight": (self.hidden, self.outputs),
-            "output.bias": (self.outputs,),
-        }
-        x = jnp.concatenate([x, jnp.ones_like(x[:, :1])], axis=1)
-        d_weight, d_out_weight, d_out_bias = flat.split(direction, tensors)
-        tangent = x @ d_weight
+    def pull(self, trace: Array | Trace, x: Array, y: Array, direction: Array) -> Array:
+        """Return the sum over the student's steps of d/dx <grad loss(theta_n; x, y), direction>."""
+        if isinstance(trace, Trace):
+            return pull_dual(self._sizes, trace, x, y, direction)
+        return pull_primal(self._sizes, trace, x, y, direction)
 
-        def add(sums: tuple[Array, Array], theta: Array) -> tuple[tuple[Array, Array], None]:
-            through_weights, through_direction = sums
-            weight, out_weight, out_bias = flat.split(theta, tensors)
-            before = x @ weight
-            active = before > 0
-            hidden = jnp.where(active, before, 0.0)
-            risk = sigmoid(hidden @ out_weight + out_bias)
-            residual = (risk - y) / y.size
-            change = jnp.where(active, tangent, 0.0) @ out_weight + hidden @ d_out_weight + d_out_bias
-            curvature = risk * (1.0 - risk) / y.size * change
-            upstream = jnp.where(active, curvature @ out_weight.T + residual @ d_out_weight.T, 0.0)
-            return (
-                through_weights + upstream @ weight[:-1].T,
-                through_direction + jnp.where(active, residual @ out_weight.T, 0.0),
-            ), None
-
-        zero = (jnp.zeros_like(x[:, :-1]), jnp.zeros_like(tangent))
-        (through_weights, through_direction), _ = jax.lax.scan(add, zero, iterates)
-        return through_weights + through_direction @ d_weight[:-1].T
+    @property
+    def _sizes(self) -> Sizes:
+        return Sizes(self.features, self.hidden, self.outputs)
