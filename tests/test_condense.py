@@ -111,10 +111,13 @@ def test_the_search_finds_the_step_size_with_the_least_matching_loss(setting):
     resolved = recipe.load("default", QUICK)
     found = float(jnp.exp(condense.begin(model, drawn, start.x, start.y, resolved).log_step))
 
+    @jax.jit
+    def segment_loss(key, step_size):
+        a, b = condense.draw_segment(drawn, resolved, key)
+        return match.distance(student.follow(model, a, start.x, start.y, step_size, 30)[0], a, b)[0]
+
     def loss(step_size):
-        ends = [condense.draw_segment(drawn, resolved, key) for key in jax.random.split(stream(0, "search"), 16)]
-        x, y = jnp.asarray(start.x), jnp.asarray(start.y)
-        return np.mean([match.distance(student.follow(model, a, x, y, step_size, 30)[0], a, b)[0] for a, b in ends])
+        return np.mean([segment_loss(key, step_size) for key in jax.random.split(stream(0, "search"), 16)])
 
     assert loss(found) < 1.0
     assert loss(found) < min(loss(found * 3), loss(found / 3))
