@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from attar import load, recipe
+from attar import condense, load, recipe
+from attar.cohort import Cohort
 from attar.errors import RecipeError, RunError
 from attar.run import condense_cohort
 from conftest import QUICK
@@ -113,8 +114,6 @@ def test_a_condensed_set_larger_than_sensible_is_refused(small_cohort, tmp_path)
 
 
 def test_several_targets_make_one_set(tmp_path):
-    from attar.cohort import Cohort
-
     cohort = Cohort.read("nhanes", target=["label_diabetes", "label_arthritis", "label_asthma"])
     condensed = condense_cohort(cohort, recipe.load("default", QUICK), tmp_path / "run")
     assert condensed.frame()[["label_diabetes", "label_arthritis", "label_asthma"]].isin([0.0, 1.0]).all(axis=None)
@@ -149,11 +148,12 @@ def start(frame_path, folder, settings):
     return subprocess.Popen([*command, "--quiet"])
 
 
-def test_killed_at_three_moments_and_resumed_gives_the_same_bytes(small_frame, tmp_path):
+def test_killed_at_three_moments_and_resumed_gives_the_same_bytes(small_frame, tmp_path, monkeypatch):
     small_frame.to_parquet(tmp_path / "cohort.parquet")
     settings = {**QUICK, "teachers.epochs": 40, "inputs.iterations": 400, "evaluate.epochs": 40}
-    whole = start(tmp_path / "cohort.parquet", tmp_path / "whole", settings)
-    assert whole.wait(240) == 0
+    monkeypatch.setattr(condense, "CHUNK", 2)
+    whole = Cohort.read(tmp_path / "cohort.parquet", target="hospdead")
+    condense_cohort(whole, recipe.load("default", settings), tmp_path / "whole")
     folder = tmp_path / "killed"
     chance = random.Random(time.time_ns())
     for marker in ("teaching.safetensors", "condensing.safetensors", "condensed.parquet"):

@@ -52,6 +52,14 @@ def test_a_folder_that_is_no_run_is_left_alone(tmp_path):
         pass
 
 
+def test_a_run_killed_before_its_manifest_starts_over(tmp_path):
+    for name in ("recipe.toml", ".manifest.json.part", ".lock"):
+        (tmp_path / name).write_text("half")
+    with Run(tmp_path) as run:
+        assert run.claim(recipe.load(), MANIFEST) == MANIFEST
+        assert run.recipe() == recipe.load()
+
+
 def test_another_run_is_refused_with_what_differs(tmp_path):
     with Run(tmp_path) as run:
         run.claim(recipe.load(), MANIFEST)

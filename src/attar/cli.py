@@ -175,6 +175,7 @@ def evaluate(
 def _condense(
     name: str, roles: dict[str, Any], recipe: str, overrides: dict[str, Any], out: Path, quiet: bool, as_json: bool
 ) -> None:
+    from attar.cohort.builtin import CATALOGUE
     from attar.methods import method
     from attar.recipe import load
 
@@ -183,7 +184,7 @@ def _condense(
     cohort = _read(name, roles, quiet or as_json)
     from attar.run import condense_cohort
 
-    path = name if not Path(name).exists() else str(Path(name).resolve())
+    path = name if name in CATALOGUE else str(Path(name).resolve())
     _finish(
         lambda watch: condense_cohort(cohort, resolved, out, watch, {"path": path, **roles}).scores, out, quiet, as_json
     )

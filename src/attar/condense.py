@@ -60,7 +60,8 @@ def begin(model: Model, paths: Path, x: np.ndarray, y: np.ndarray, recipe: Recip
     inputs, zero, count = jnp.asarray(x), jnp.zeros(()), jnp.zeros((), jnp.int32)
     step_size = recipe.student.step_size
     if step_size == "search":
-        step_size = search_step_size(model, paths, inputs, jnp.asarray(y), recipe)
+        keys = jax.random.split(stream(recipe.seed, "search"), SEARCH_SEGMENTS)
+        step_size = search_step_size(model, paths, inputs, jnp.asarray(y), seedless(recipe), keys)
     log_step = jnp.log(jnp.asarray(step_size, jnp.float32))
     return State(
         iteration=count,
@@ -80,14 +81,18 @@ def begin(model: Model, paths: Path, x: np.ndarray, y: np.ndarray, recipe: Recip
     )
 
 
+def seedless(recipe: Recipe) -> Recipe:
+    """Return the recipe as jit sees it, so that another seed does not compile again."""
+    return recipe.model_copy(update={"seed": 0})
+
+
 @partial(jax.jit, static_argnames=("model", "recipe"))
-def search_step_size(model: Model, paths: Path, x: Array, y: Array, recipe: Recipe) -> Array:
+def search_step_size(model: Model, paths: Path, x: Array, y: Array, recipe: Recipe, keys: Array) -> Array:
     """Return the step size with which a student of the untouched set comes closest to the ends of sampled segments.
 
     A student that overshoots by far has no useful gradient, and how far is too far differs between cohorts by orders of
     magnitude.
     """
-    keys = jax.random.split(stream(recipe.seed, "search"), SEARCH_SEGMENTS)
 
     def loss(step_size: Array, key: Array) -> Array:
         start, end = draw_segment(paths, recipe, key)
@@ -123,7 +128,7 @@ def condense(
     while (done := int(state.iteration)) < total:
         snapshots = max(1, min(CHUNK, (total - done) // every))
         length = min(every, total - done)
-        state, chunk = run_chunk(model, paths, labels, legal, scorer, recipe, state, key, snapshots, length)
+        state, chunk = run_chunk(model, paths, labels, legal, scorer, seedless(recipe), state, key, snapshots, length)
         watch(state, chunk)
     return state
 

@@ -91,6 +91,8 @@ def condense_cohort(
         read_or_condense(journal, model, drawn, start, data, cohort, recipe)
         if not run.has("scores.json"):
             evaluate_run(journal, model, data, cohort, recipe)
+        kept = run.read_arrays("condensed.safetensors")
+        manifest["guards"] = {guard: int(kept[guard]) for guard in ("skipped", "rolled_back")}
         manifest["finished"] = True
         run.write_json("manifest.json", manifest)
     return load(folder)
@@ -146,6 +148,7 @@ def read_or_teach(journal: Journal, model: Model, task: Task, recipe: Recipe, ho
     """Train the teachers, or read them back."""
     run, watch = journal.run, journal.watch
     if run.has("teachers.safetensors"):
+        run.remove("teaching.safetensors")
         return teach.Teachers(run.read_arrays("teachers.safetensors")["points"])
     resume = None
     if run.has("teaching.safetensors"):
@@ -189,6 +192,7 @@ def read_or_condense(
     """Condense and export, unless that was done; saves the loop's state every few seconds."""
     run, watch = journal.run, journal.watch
     if run.has("condensed.parquet"):
+        run.remove("condensing.safetensors")
         return
     history: list[condense.Chunk] = []
     if run.has("condensing.safetensors"):
@@ -217,14 +221,13 @@ def read_or_condense(
             jnp.asarray(data.y_validation),
         )
         state = condense.condense(model, drawn.paths, start.y, legal(data.preparation), scorer, recipe, state, seen)
-        journal.manifest["guards"] = {"skipped": int(state.skipped), "rolled_back": int(state.rollbacks)}
         if state.skipped:
             watch.say(guard_note(state, recipe))
         run.write_table("history.parquet", history_table(joined(history), recipe))
-        best = {"x": state.best_x, "y": start.y, "source": start.source, "iteration": state.best_iteration}
-        run.write_arrays(
-            "condensed.safetensors", {**best, "score": state.best_score, "step_size": jnp.exp(state.log_step)}
-        )
+        kept = {"x": state.best_x, "y": start.y, "source": start.source, "step_size": jnp.exp(state.log_step)}
+        kept |= {"iteration": state.best_iteration, "score": state.best_score}
+        kept |= {"skipped": state.skipped, "rolled_back": state.rollbacks}
+        run.write_arrays("condensed.safetensors", kept)
         exported = table(data.preparation, cohort.schema.targets, np.asarray(state.best_x), start.y)
         run.write_table("condensed.csv", exported)
         run.write_table("condensed.parquet", exported)

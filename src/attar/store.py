@@ -32,11 +32,7 @@ class Run:
     def __enter__(self) -> Self:
         if self.folder.exists() and not self.folder.is_dir():
             raise RunError(f"{self.folder} is a file. Give --out the name of a folder.")
-        if (
-            self.folder.is_dir()
-            and not self.has("manifest.json")
-            and any(p.name != ".lock" for p in self.folder.iterdir())
-        ):
+        if self.folder.is_dir() and not self.has("manifest.json") and self._strangers():
             raise RunError(
                 f"The folder {self.folder} is not empty and holds no attar run, so nothing was written there. "
                 "Give --out a new name or an empty folder."
@@ -148,6 +144,11 @@ class Run:
                 "Give --out a new folder, or the settings of that run to continue it."
             )
         return found
+
+    def _strangers(self) -> list[Path]:
+        """List what a run killed before its manifest was written cannot have left."""
+        own = {".lock", "recipe.toml", ".recipe.toml.part", ".manifest.json.part"}
+        return [path for path in self.folder.iterdir() if path.name not in own]
 
     def _read(self, name: str) -> bytes:
         path = self.folder / name
