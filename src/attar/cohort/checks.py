@@ -121,7 +121,7 @@ def refuse_text(series: pd.Series) -> None:
     number_rows, text_rows = int(counts[number].sum()), int(counts[~number].sum())
     if text_rows and number_rows >= text_rows and (marker.any() or number.sum() > _MANY_NUMBERS):
         name = str(series.name)
-        remedy = f"say kinds={{{name!r}: 'categorical'}}"
+        remedy = f"say --kind {shlex.quote(name + '=categorical')} (kinds= in Python)"
         raise DataError(_mixed(name, number_rows, text_rows, list(texts[marker]), remedy))
 
 

@@ -56,7 +56,7 @@ def check_kinds(kinds: dict[str, str], features: tuple[str, ...]) -> None:
     """Raise DataError if an override names no feature or no kind."""
     for name, kind in kinds.items():
         if name not in features:
-            raise DataError(f"kinds= names {name!r}, which is not a feature column.{nearest(name, features)}")
+            raise DataError(f"--kind (kinds=) names {name!r}, which is not a feature column.{nearest(name, features)}")
         if kind not in KINDS:
             raise DataError(f"Column {name!r} cannot be of kind {kind!r}.{nearest(kind, KINDS)}")
 
