@@ -16,9 +16,8 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-import pandas as pd
 
-from attar import __version__, condense, initial, teach
+from attar import __version__, condense, history, initial, teach
 from attar.cohort import Cohort, Schema, Split
 from attar.condensed import Condensed, arrays, table
 from attar.errors import DataError, RecipeError, RunError, nearest
@@ -194,25 +193,24 @@ def read_or_condense(
     if run.has("condensed.parquet"):
         run.remove("condensing.safetensors")
         return
-    history: list[condense.Chunk] = []
+    state, chunks = None, []
     if run.has("condensing.safetensors"):
         saved = run.read_arrays("condensing.safetensors")
         state = condense.State(*(jnp.asarray(saved[field]) for field in condense.State._fields))
-        history.append(condense.Chunk(*(saved[f"history.{field}"] for field in condense.Chunk._fields)))
-    else:
-        state = condense.begin(model, drawn.paths, start.x, start.y, recipe)
+        chunks.append(history.from_arrays(saved))
     due = Due()
 
     def seen(state: condense.State, chunk: condense.Chunk) -> None:
-        history.append(chunk)
+        chunks.append(chunk)
         watch.update(
             int(state.iteration), f"loss {float(chunk.loss.mean()):.2f}, validation AUPRC {float(state.best_score):.3f}"
         )
         if due():
-            run.write_arrays("condensing.safetensors", {**state._asdict(), **prefixed(joined(history))})
+            run.write_arrays("condensing.safetensors", {**state._asdict(), **history.to_arrays(chunks)})
 
     with journal.stage("condense"):
-        watch.stage("condense", recipe.inputs.iterations, int(state.iteration))
+        watch.stage("condense", recipe.inputs.iterations, int(state.iteration) if state else 0)
+        state = state or condense.begin(model, drawn.paths, start.x, start.y, recipe)
         key = stream(recipe.seed, "selection")
         scorer = Scorer(
             fresh(model, key, recipe.selection.initialisations),
@@ -223,7 +221,7 @@ def read_or_condense(
         state = condense.condense(model, drawn.paths, start.y, legal(data.preparation), scorer, recipe, state, seen)
         if state.skipped:
             watch.say(guard_note(state, recipe))
-        run.write_table("history.parquet", history_table(joined(history), recipe))
+        run.write_table("history.parquet", history.table(chunks, recipe.selection.every))
         kept = {"x": state.best_x, "y": start.y, "source": start.source, "step_size": jnp.exp(state.log_step)}
         kept |= {"iteration": state.best_iteration, "score": state.best_score}
         kept |= {"skipped": state.skipped, "rolled_back": state.rollbacks}
@@ -295,30 +293,6 @@ class Due:
             return False
         self.last = time.monotonic()
         return True
-
-
-def joined(history: list[condense.Chunk]) -> condense.Chunk:
-    """Return the chunks so far as one."""
-    return condense.Chunk(
-        *(np.concatenate([np.asarray(part) for part in parts]) for parts in zip(*history, strict=True))
-    )
-
-
-def prefixed(chunk: condense.Chunk) -> dict[str, Any]:
-    """Name the fields of a history so that they can be saved beside the state."""
-    return {f"history.{field}": value for field, value in chunk._asdict().items()}
-
-
-def history_table(history: condense.Chunk, recipe: Recipe) -> pd.DataFrame:
-    """Return one row an iteration; validation AUPRC where a snapshot was scored."""
-    iterations = np.arange(1, len(history.loss) + 1)
-    scores = np.full(len(iterations), np.nan, np.float32)
-    every = recipe.selection.every
-    scored = np.minimum(every * np.arange(1, len(history.score) + 1), len(iterations)) - 1
-    scores[scored] = history.score
-    return pd.DataFrame(
-        {"iteration": iterations, "loss": history.loss, "step_size": history.step_size, "val_auprc": scores}
-    )
 
 
 def guard_note(state: condense.State, recipe: Recipe) -> str:
