@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 SECONDS_BETWEEN_LINES = 10.0
@@ -74,7 +75,7 @@ class Bars:
 
     def say(self, text: str) -> None:
         """Print above the bars."""
-        self.console.print(f"[yellow]note[/] {text}", highlight=False)
+        self.console.print(f"[yellow]note[/] {escape(text)}", highlight=False)
 
 
 class Lines:
