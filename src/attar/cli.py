@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 from attar import __version__
 from attar.errors import DataError, UserError
@@ -22,6 +20,7 @@ app = typer.Typer(
     help="Condense a clinical cohort into a few hundred synthetic patients that train a model nearly as well.",
     no_args_is_help=True,
     add_completion=False,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
 
@@ -70,6 +69,9 @@ def main() -> None:
     try:
         app()
     except UserError as error:
+        from rich.console import Console
+        from rich.markup import escape
+
         Console(stderr=True).print(f"[bold red]error[/] {escape(str(error))}", highlight=False, soft_wrap=True)
         sys.exit(2)
 
@@ -95,6 +97,8 @@ def demo(
 @app.command()
 def cohorts(as_json: Json = False) -> None:
     """List the cohorts that come with attar."""
+    from rich.console import Console
+
     from attar import show
     from attar.cohort.builtin import CATALOGUE
 
@@ -191,6 +195,8 @@ def _condense(
 
 
 def _read(name: str, roles: dict[str, Any], silent: bool) -> "Cohort":
+    from rich.console import Console
+
     from attar import show
     from attar.cohort import Cohort
 
@@ -201,6 +207,8 @@ def _read(name: str, roles: dict[str, Any], silent: bool) -> "Cohort":
 
 
 def _finish(work: Callable[["Watch"], dict[str, Any]], folder: Path, quiet: bool, as_json: bool) -> None:
+    from rich.console import Console
+
     from attar import show
     from attar.progress import Bars, Lines, Silent
 
