@@ -245,7 +245,7 @@ def _decode(feature: Feature, scaled: NDArray[np.float64], missing: NDArray[np.b
             # A clipped value goes to the whole number beyond the clip, so that preparing it again clips it again.
             outward = np.where(scaled[:, 0] > 0, np.ceil(found), np.floor(found))
             found = np.where(np.abs(scaled[:, 0]) >= clip * (1 - 1e-6), outward, np.rint(found))
-        found = np.clip(found, feature.low, feature.high)
+        found = np.clip(found, feature.low, feature.high) + 0.0  # rounding leaves -0.0
         return restore(np.where(missing, np.nan, found) if missing.any() else found, feature.dtype)
     chosen = np.array(feature.values, dtype=object)[codes]
     chosen[missing] = None
