@@ -29,7 +29,7 @@ from jax import Array, lax
 
 from attar import condense, initial, recipe, teach
 from attar.cohort import Cohort
-from attar.evaluate.utility import Scorer, fresh
+from attar.evaluate.utility import Scorer
 from attar.legal import legal
 from attar.match import GRADIENTS, Match
 from attar.methods import method
@@ -39,6 +39,7 @@ from attar.models.student import student_loss
 from attar.prepare import prepare
 from attar.run import build_model
 from attar.seeds import stream
+from attar.train import fresh
 
 NETWORKS = {"a": (27, 64), "b": (402, 256)}
 CASES = {f"{name}/{rows}": (*sizes, rows) for name, sizes in NETWORKS.items() for rows in (100, 1000)}

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from attar import condense, initial, legal, match, paths, recipe, teach
-from attar.evaluate.utility import Scorer, fresh
+from attar.evaluate.utility import Scorer
 from attar.models import student
 from attar.models.mlp import MLP
 from attar.prepare import prepare
 from attar.seeds import stream
+from attar.train import fresh
 from conftest import QUICK
 
 

@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attar import recipe
+from attar import recipe, train
 from attar.evaluate import utility
 from attar.models.mlp import MLP
 from attar.prepare import prepare
@@ -23,11 +23,9 @@ def model(data):
 
 def test_full_networks_are_kept_at_their_best_validation_epoch(data, model):
     settings = recipe.load("default", {**QUICK, "evaluate.epochs": 40}).evaluate
-    key, theta = jax.random.key(0), utility.fresh(model, jax.random.key(1), 3)
+    key, theta = jax.random.key(0), train.fresh(model, jax.random.key(1), 3)
     best = utility.fit_full(model, theta, *data.values(), key, settings)
     kept = utility.measure(model, best, data["x_validation"], data["y_validation"])["auprc"]
-
-    from attar import train
 
     fit, task = train.begin(theta), train.Task(data["x_train"], data["y_train"], jnp.zeros(1))
     curve = []
@@ -41,7 +39,7 @@ def test_full_networks_are_kept_at_their_best_validation_epoch(data, model):
 def test_scorer_scores_many_versions_as_it_scores_one(data, model):
     settings = recipe.load("default", QUICK).selection
     key = jax.random.key(0)
-    scorer = utility.Scorer(utility.fresh(model, key, 2), key, data["x_validation"], data["y_validation"])
+    scorer = utility.Scorer(train.fresh(model, key, 2), key, data["x_validation"], data["y_validation"])
     versions = jnp.stack([data["x_train"][start : start + 30] for start in (0, 100, 200)])
     labels = jnp.asarray((np.arange(30) % 2)[:, None], jnp.float32)
     together = scorer.score(model, versions, labels, settings)
@@ -53,7 +51,7 @@ def test_scorer_scores_many_versions_as_it_scores_one(data, model):
 def test_models_learn_from_a_small_real_set(data, model):
     settings = recipe.load().evaluate
     key = jax.random.key(0)
-    theta = utility.fresh(model, key, 5)
+    theta = train.fresh(model, key, 5)
     found = utility.measure_small(
         model, theta, data["x_train"], data["y_train"], key, settings, data["x_validation"], data["y_validation"]
     )

@@ -170,9 +170,8 @@ def evaluate(
     from attar.run import evaluate_again, source
 
     how = source(run)
-    read = _read(
-        cohort or how.pop("path"), {key: value for key, value in how.items() if key != "path"}, quiet or as_json
-    )
+    path = how.pop("path")
+    read = _read(cohort or path, how, quiet or as_json)
     _finish(lambda watch: evaluate_again(read, run, watch), run, quiet, as_json)
 
 

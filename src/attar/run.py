@@ -22,7 +22,7 @@ from attar.cohort import Cohort, Schema, Split
 from attar.condensed import Condensed, arrays, table
 from attar.errors import DataError, RecipeError, RunError, nearest
 from attar.evaluate.arms import Scores, score_arms
-from attar.evaluate.utility import Scorer, fresh
+from attar.evaluate.utility import Scorer
 from attar.legal import legal
 from attar.methods import Method, method
 from attar.models import MODELS, Model
@@ -32,7 +32,7 @@ from attar.progress import Silent, Watch
 from attar.recipe import Recipe
 from attar.seeds import stream
 from attar.store import Run
-from attar.train import Fit, Task
+from attar.train import Fit, Task, fresh
 
 SECONDS_BETWEEN_SAVES = 5.0
 

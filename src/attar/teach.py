@@ -70,7 +70,7 @@ def groups(model: Model, settings: Settings) -> list[slice]:
 
 def starts(model: Model, seed: int, count: int) -> Array:
     """Draw the initialisations of all teachers [count, p]; they need not be stored."""
-    return jax.vmap(model.init)(jax.random.split(stream(seed, "teachers"), count))
+    return train.fresh(model, stream(seed, "teachers"), count)
 
 
 def teach(

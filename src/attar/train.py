@@ -32,6 +32,11 @@ class Fit(NamedTuple):
     velocity: Array
 
 
+def fresh(model: Model, key: Array, count: int) -> Array:
+    """Draw `count` fresh networks [count, p]."""
+    return jax.vmap(model.init)(jax.random.split(key, count))
+
+
 def begin(theta: Array) -> Fit:
     """Return networks [networks, p] at rest."""
     return Fit(theta, jnp.zeros_like(theta))

@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from attar import initial
+from attar import initial, train
 from attar.evaluate import utility
 from attar.models import Model
 from attar.prepare import Arrays
@@ -25,7 +25,7 @@ def score_arms(model: Model, arrays: Arrays, condensed: Mapping[str, Set], recip
     of epochs, because who receives only the small set has no validation data.
     """
     settings, key = recipe.evaluate, stream(recipe.seed, "evaluate")
-    theta = utility.fresh(model, key, settings.initialisations)
+    theta = train.fresh(model, key, settings.initialisations)
     test = jnp.asarray(arrays.x_test), jnp.asarray(arrays.y_test)
     watch.stage("scores", settings.epochs + settings.draws + len(condensed))
 

@@ -18,11 +18,6 @@ MEMORY = 32 * 2**20
 """Bytes of activations that small sets trained side by side may take."""
 
 
-def fresh(model: Model, key: Array, count: int) -> Array:
-    """Draw `count` fresh networks [count, p]."""
-    return jax.vmap(model.init)(jax.random.split(key, count))
-
-
 def fit_small(model: Model, theta: Array, x: Array, y: Array, key: Array, settings: Training) -> Array:
     """Train networks [networks, p] on one small set for a fixed number of epochs, as its receiver would."""
     task = train.Task(x, y, jnp.zeros(y.shape[1]))
