@@ -1,4 +1,4 @@
-"""What 50 condensed patients a class are worth on three real cohorts, over seeds; prints a Markdown table.
+"""What 50 condensed patients a class are worth on real cohorts, over seeds; prints a Markdown table.
 
     uv run benchmarks/utility.py DATA OUT [--seeds 0 1 2] [--set key=value ...]
 
@@ -10,30 +10,13 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
-from attar import Cohort
 from attar.progress import Lines
 from attar.recipe import load, parse_overrides
 from attar.run import condense_cohort
+from cohorts import COHORTS
 
 ARMS = ("random", "condensed", "condensed_raw")
-
-
-def covid(data: Path) -> Cohort:
-    """COVID-19 tests with repeated rows removed, numeric columns only."""
-    table = pd.read_parquet(data / "covid_carbonhealth" / "data.parquet")
-    numbers = table[table["duplicate_row"] == 0].select_dtypes("number").drop(columns="duplicate_row")
-    return Cohort.of(numbers, "covid19_positive", name="covid")
-
-
-def sepsis(data: Path) -> Cohort:
-    """Sepsis after the first twelve hours in intensive care."""
-    path = data / "physionet2019_sepsis_setB" / "tabular_first12h.parquet"
-    return Cohort.of(pd.read_parquet(path), "sepsis", id="patient_id", name="sepsis")
-
-
-COHORTS = {"support2": lambda data: Cohort.read("support2"), "covid": covid, "sepsis": sepsis}
 
 
 def main() -> None:
@@ -41,7 +24,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--cohorts", nargs="+", default=list(COHORTS), choices=list(COHORTS))
+    parser.add_argument("--cohorts", nargs="+", default=["support2", "covid", "sepsis"], choices=list(COHORTS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--set", nargs="+", default=[], dest="settings")
     words = parser.parse_args()

@@ -9,14 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from attar import methods
 from attar.evaluate.utility import Scorer
 from attar.legal import Legal
-from attar.match import GRADIENTS, distance
+from attar.match import GRADIENTS, Lesson, Segment, distance
 from attar.models import Model
 from attar.paths import Path, pick
 from attar.recipe import Recipe
 from attar.seeds import stream
+from attar.segments import SAMPLERS
 
 CHUNK = 20
 """Snapshots between two looks at the world: progress, saving, interruption."""
@@ -27,6 +27,12 @@ PATIENCE = 10
 SEARCH_STEP_SIZES = np.geomspace(1e-4, 1.0, 25, dtype=np.float32)
 SEARCH_SEGMENTS = 16
 
+SHORTEST = 0.01
+"""A segment is drawn again if it is shorter than this share of a straight, even walk over the same time."""
+
+DRAWS = 8
+"""How often at most."""
+
 
 class State(NamedTuple):
     """Everything the outer loop carries; saved, it continues to the same bytes."""
@@ -34,15 +40,20 @@ class State(NamedTuple):
     iteration: Array
     x: Array
     velocity: Array
+    average: Array
+    y: Array
+    label_velocity: Array
     log_step: Array
     log_step_velocity: Array
     reach: Array
     good_x: Array
+    good_y: Array
     good_log_step: Array
     streak: Array
     skipped: Array
     rollbacks: Array
     best_x: Array
+    best_y: Array
     best_score: Array
     best_iteration: Array
 
@@ -57,25 +68,31 @@ class Chunk(NamedTuple):
 
 def begin(model: Model, paths: Path, x: np.ndarray, y: np.ndarray, recipe: Recipe) -> State:
     """Return the state before the first iteration."""
-    inputs, zero, count = jnp.asarray(x), jnp.zeros(()), jnp.zeros((), jnp.int32)
+    inputs, labels = jnp.asarray(x), jnp.asarray(y)
+    zero, count = jnp.zeros(()), jnp.zeros((), jnp.int32)
     step_size = recipe.student.step_size
     if step_size == "search":
         keys = jax.random.split(stream(recipe.seed, "search"), SEARCH_SEGMENTS)
-        step_size = search_step_size(model, paths, inputs, jnp.asarray(y), seedless(recipe), keys)
+        step_size = search_step_size(model, paths, inputs, labels, seedless(recipe), keys)
     log_step = jnp.log(jnp.asarray(step_size, jnp.float32))
     return State(
         iteration=count,
         x=inputs,
         velocity=jnp.zeros_like(inputs),
+        average=inputs,
+        y=labels,
+        label_velocity=jnp.zeros_like(labels),
         log_step=log_step,
         log_step_velocity=zero,
         reach=jnp.ones(()),
         good_x=inputs,
+        good_y=labels,
         good_log_step=log_step,
         streak=count,
         skipped=count,
         rollbacks=count,
         best_x=inputs,
+        best_y=labels,
         best_score=-jnp.ones(()),
         best_iteration=count,
     )
@@ -95,8 +112,8 @@ def search_step_size(model: Model, paths: Path, x: Array, y: Array, recipe: Reci
     """
 
     def loss(step_size: Array, key: Array) -> Array:
-        start, end = draw_segment(paths, recipe, key)
-        return distance(model.follow(start, x, y, step_size, recipe.student.steps)[0], start, end)[0]
+        segment = draw_segment(paths, recipe, key, jnp.int32(0))
+        return distance(model.follow(segment.start, x, y, step_size, recipe.student.steps)[0], segment)[0]
 
     losses = lax.map(
         lambda step_size: jnp.mean(jax.vmap(partial(loss, step_size))(keys)), jnp.asarray(SEARCH_STEP_SIZES)
@@ -104,18 +121,42 @@ def search_step_size(model: Model, paths: Path, x: Array, y: Array, recipe: Reci
     return jnp.asarray(SEARCH_STEP_SIZES)[jnp.argmin(jnp.where(jnp.isfinite(losses), losses, jnp.inf))]
 
 
-def draw_segment(paths: Path, recipe: Recipe, key: Array) -> tuple[Array, Array]:
-    """Draw a path and a segment of it; return the segment's two ends [p]."""
-    path_key, segment_key = jax.random.split(key)
-    path = pick(paths, jax.random.randint(path_key, (), 0, len(jax.tree.leaves(paths)[0])))
-    t_start, t_end = methods.method(recipe.method).segment(segment_key, recipe.segments)
-    return path.at(t_start), path.at(t_end)
+def draw_segment(paths: Path, recipe: Recipe, key: Array, iteration: Array) -> Segment:
+    """Draw a path and a segment of it; again, a few times at most, while the segment is next to nothing.
+
+    The matching loss divides by a segment's length, which late in a training can be almost zero.
+    """
+    sampler, count = SAMPLERS[recipe.segments.sampler], len(jax.tree.leaves(paths)[0])
+
+    def draw(key: Array) -> tuple[Segment, Array]:
+        path_key, segment_key = jax.random.split(key)
+        path = pick(paths, jax.random.randint(path_key, (), 0, count))
+        t_start, t_end = sampler.draw(segment_key, recipe, iteration)
+        segment = Segment(path.at(t_start), path.at(t_end))
+        even = (t_end - t_start) * jnp.linalg.norm(path.at(jnp.float32(1.0)) - path.at(jnp.float32(0.0)))
+        return segment, jnp.linalg.norm(segment.end - segment.start) < SHORTEST * even
+
+    def again(state: tuple[Array, Segment, Array]) -> tuple[Array, Segment, Array]:
+        return (state[0] + 1, *draw(jax.random.fold_in(key, state[0])))
+
+    first = (jnp.int32(1), *draw(key))
+    return lax.while_loop(lambda state: state[2] & (state[0] < DRAWS), again, first)[1]
+
+
+def draw_batches(recipe: Recipe, rows: int, key: Array) -> Array | None:
+    """Draw which rows each student step sees, [steps, batch], every row once in a pass; None if it sees all."""
+    steps, named = recipe.student.steps, {"all": rows, "auto": max(2 * recipe.per_class, 256)}
+    batch = named.get(str(recipe.student.batch)) or int(recipe.student.batch)
+    if batch >= rows:
+        return None
+    passes = -(-steps // (rows // batch))
+    orders = jax.vmap(lambda key: jax.random.permutation(key, rows))(jax.random.split(key, passes))
+    return orders[:, : rows // batch * batch].reshape(-1, batch)[:steps]
 
 
 def condense(
     model: Model,
     paths: Path,
-    y: np.ndarray,
     legal: Legal,
     scorer: Scorer,
     recipe: Recipe,
@@ -123,12 +164,12 @@ def condense(
     watch: Callable[[State, Chunk], None] = lambda state, chunk: None,
 ) -> State:
     """Run the outer loop from `state` to its end; `watch` sees the state after each chunk of snapshots."""
-    labels, every, total = jnp.asarray(y), recipe.selection.every, recipe.inputs.iterations
+    every, total = recipe.selection.every, recipe.inputs.iterations
     key = stream(recipe.seed, "condense")
     while (done := int(state.iteration)) < total:
         snapshots = max(1, min(CHUNK, (total - done) // every))
         length = min(every, total - done)
-        state, chunk = run_chunk(model, paths, labels, legal, scorer, seedless(recipe), state, key, snapshots, length)
+        state, chunk = run_chunk(model, paths, legal, scorer, seedless(recipe), state, key, snapshots, length)
         watch(state, chunk)
     return state
 
@@ -137,7 +178,6 @@ def condense(
 def run_chunk(
     model: Model,
     paths: Path,
-    y: Array,
     legal: Legal,
     scorer: Scorer,
     recipe: Recipe,
@@ -149,24 +189,26 @@ def run_chunk(
     """Take snapshots x every iterations, score each snapshot on the validation split, and keep the best one so far."""
 
     def iterate(state: State, _: None) -> tuple[State, tuple[Array, Array]]:
-        loss, state = move(model, paths, y, legal, recipe, state, jax.random.fold_in(key, state.iteration))
+        loss, state = move(model, paths, legal, recipe, state, jax.random.fold_in(key, state.iteration))
         return state, (loss, jnp.exp(state.log_step))
 
-    def snapshot(state: State, _: None) -> tuple[State, tuple[Array, Array, Array, Array]]:
+    def snapshot(state: State, _: None) -> tuple[State, tuple[Array, Array, Array, Array, Array]]:
         state, (loss, step_size) = lax.scan(iterate, state, None, length=every)
         fine = state.streak == 0
         state = state._replace(
             good_x=jnp.where(fine, state.x, state.good_x),
+            good_y=jnp.where(fine, state.y, state.good_y),
             good_log_step=jnp.where(fine, state.log_step, state.good_log_step),
         )
-        return state, (loss, step_size, shown(legal, state.x, recipe), state.iteration)
+        return state, (loss, step_size, shown(legal, state.average, recipe), state.y, state.iteration)
 
-    state, (loss, step_size, inputs, iterations) = lax.scan(snapshot, state, None, length=snapshots)
-    scores = scorer.score(model, inputs, y, recipe.selection)
+    state, (loss, step_size, inputs, labels, iterations) = lax.scan(snapshot, state, None, length=snapshots)
+    scores = scorer.score(model, inputs, labels, recipe.selection)
     best = jnp.argmax(scores)
     better = scores[best] > state.best_score
     state = state._replace(
         best_x=jnp.where(better, inputs[best], state.best_x),
+        best_y=jnp.where(better, labels[best], state.best_y),
         best_score=jnp.where(better, scores[best], state.best_score),
         best_iteration=jnp.where(better, iterations[best], state.best_iteration),
     )
@@ -178,34 +220,43 @@ def shown(legal: Legal, x: Array, recipe: Recipe) -> Array:
     return legal.nearest(x) if recipe.inputs.rows == "legal" else x
 
 
-def move(
-    model: Model, paths: Path, y: Array, legal: Legal, recipe: Recipe, state: State, key: Array
-) -> tuple[Array, State]:
-    """Take one outer iteration: draw a segment, match it, and move inputs and step size, unless that is unsound.
+def move(model: Model, paths: Path, legal: Legal, recipe: Recipe, state: State, key: Array) -> tuple[Array, State]:
+    """Take one outer iteration: draw a segment, match it, and move the set and the step size, unless that is unsound.
 
     Legal rows move straight through: the gradient at the nearest legal rows moves the continuous ones behind them.
     """
     settings, student = recipe.inputs, recipe.student
-    start, end = draw_segment(paths, recipe, key)
+    learned = settings.labels == "learned"
+    segment = draw_segment(paths, recipe, key, state.iteration)
     step_size = jnp.exp(state.log_step)
-    x = shown(legal, state.x, recipe)
-    match = GRADIENTS[student.gradient](model, start, end, x, y, step_size, student.steps)
+    batches = draw_batches(recipe, len(state.x), jax.random.fold_in(key, 0))
+    lesson = Lesson(shown(legal, state.x, recipe), state.y, step_size, batches)
+    match = GRADIENTS[student.gradient](model, segment, lesson, student.steps, learned)
 
     velocity = settings.momentum * state.velocity + match.inputs
     log_step_velocity = settings.student_momentum * state.log_step_velocity + step_size * match.step_size
     x = state.x - settings.step_size * state.reach * velocity
+    x = legal.inside(x) if settings.rows == "legal" else x
     moved = state._replace(
-        x=legal.inside(x) if settings.rows == "legal" else x,
+        x=x,
         velocity=velocity,
+        average=settings.average * state.average + (1 - settings.average) * x,
         log_step=state.log_step - settings.student_rate * log_step_velocity,
         log_step_velocity=log_step_velocity,
         streak=jnp.zeros_like(state.streak),
     )
+    if match.labels is not None:
+        label_velocity = settings.momentum * state.label_velocity + match.labels
+        y = jnp.clip(state.y - settings.label_step * state.reach * label_velocity, 0.0, 1.0)
+        moved = moved._replace(y=y, label_velocity=label_velocity)
     sound = (match.loss <= settings.loss_limit) & jnp.all(jnp.isfinite(moved.x)) & jnp.isfinite(moved.log_step)
     skipped = state._replace(streak=state.streak + 1, skipped=state.skipped + 1)
     rolled_back = skipped._replace(
         x=state.good_x,
         velocity=jnp.zeros_like(state.velocity),
+        average=state.good_x,
+        y=state.good_y,
+        label_velocity=jnp.zeros_like(state.label_velocity),
         log_step=state.good_log_step - jnp.log(2.0),
         log_step_velocity=jnp.zeros_like(state.log_step_velocity),
         good_log_step=state.good_log_step - jnp.log(2.0),

@@ -26,7 +26,7 @@ def budget(y: np.ndarray, per_class: int) -> int:
 def draw(x: np.ndarray, y: np.ndarray, per_class: int, start: str, rng: np.random.Generator) -> Initial:
     """Draw a starting set: real rows, or Gaussians with each class's mean and covariance ("gaussian")."""
     rows, repeated, notes = [], np.zeros(0, bool), []
-    for name, pool, wanted in _shares(y, per_class):
+    for name, pool, wanted in shares(y, per_class):
         short = wanted > len(pool)
         chosen = rng.choice(pool, wanted, replace=short)
         rows.append(chosen)
@@ -48,7 +48,7 @@ def draw(x: np.ndarray, y: np.ndarray, per_class: int, start: str, rng: np.rando
     return Initial(inputs.astype(np.float32), labels.astype(np.float32), source, tuple(notes))
 
 
-def _shares(y: np.ndarray, per_class: int) -> list[tuple[str, np.ndarray, int]]:
+def shares(y: np.ndarray, per_class: int) -> list[tuple[str, np.ndarray, int]]:
     """List (name, candidate rows, rows wanted): the two classes, or each label's positives and the rest."""
     if y.shape[1] == 1:
         return [(f"Class {value}", np.flatnonzero(y[:, 0] == value), per_class) for value in (0, 1)]

@@ -1,30 +1,62 @@
-"""The table of methods: a method is a row, and nothing else in attar asks for its name."""
+"""The table of methods: a method is a row, and nothing else in attar asks for its name.
 
-from collections.abc import Callable
-from dataclasses import dataclass
+A row names the teachers' optimiser, the path and the segment sampler (rows of `teach.OPTIMISERS`, `paths.PATHS` and
+`segments.SAMPLERS`) and whatever other settings the method is known by. They are laid over the default recipe, so that
+the resolved recipe says all that a run does and any of them can be changed.
+"""
 
-import numpy as np
-from jax import Array
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-from attar import paths, segments
 from attar.errors import RecipeError, nearest
-from attar.recipe import Segments
 
 
 @dataclass(frozen=True)
 class Method:
-    """How paths are drawn from teachers and read back, and which parts of them are matched."""
+    """What a method changes in the default recipe; or, with `choose`, how it picks real rows and trains nothing."""
 
     title: str
-    draw: Callable[..., paths.Drawn]
-    read: Callable[[dict[str, np.ndarray]], paths.Drawn]
-    segment: Callable[[Array, Segments], tuple[Array, Array]]
-    every_epoch: bool = False
-    """Whether the paths need the teachers' parameters at the end of every epoch."""
+    optimiser: str = "sgd"
+    path: str = "bezier"
+    segments: str = "uniform"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    choose: str | None = None
+    """A row of `coreset.CORESETS`, for methods that only pick real patients."""
 
+    def settings(self) -> dict[str, Any]:
+        """Return the method's settings by dotted name."""
+        parts = {"teachers.optimiser": self.optimiser, "path.kind": self.path, "segments.sampler": self.segments}
+        return parts | dict(self.options)
+
+
+LONG_STUDENT = {"student.steps": 60}
+FLAT_TEACHERS = {"teachers.decay": "linear"}
 
 METHODS: dict[str, Method] = {
-    "btm": Method("Bezier Trajectory Matching", paths.draw_bezier, paths.read_bezier, segments.uniform),
+    "btm": Method("Bezier Trajectory Matching"),
+    "mtt": Method("Matching Training Trajectories", path="checkpoints", segments="epochs", options=LONG_STUDENT),
+    "ftd": Method(
+        "Flat Trajectory Distillation",
+        optimiser="gsam",
+        path="checkpoints",
+        segments="epochs",
+        options=LONG_STUDENT | FLAT_TEACHERS,
+    ),
+    "datm": Method(
+        "Difficulty-Aligned Trajectory Matching",
+        optimiser="gsam",
+        path="checkpoints",
+        segments="staged",
+        options=LONG_STUDENT | FLAT_TEACHERS,
+    ),
+    "mct": Method("Matching Convexified Trajectories", path="convexified"),
+    "line": Method("straight line between a teacher's ends", path="line"),
+    "convex-line": Method("straight line walked tensor by tensor", path="convexified", options={"path.anchors": 2}),
+    "full": Method("all real patients", choose="everyone"),
+    "random": Method("random real patients, as many of each class", choose="random"),
+    "herding": Method("real patients whose mean is the class mean", choose="herding"),
+    "k-centre": Method("real patients that lie near all others", choose="k-centre"),
 }
 
 

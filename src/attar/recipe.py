@@ -10,10 +10,14 @@ import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from attar.errors import RecipeError, nearest
+from attar.methods import method
 
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Momentum = Annotated[float, Field(ge=0, lt=1)]
+Epoch = Annotated[int, Field(ge=0)]
+Window = tuple[Count, Epoch, Epoch, Epoch]
 Settings = Mapping[str, Any]
 
 
@@ -52,22 +56,36 @@ class Teachers(Training):
 
     count: Count
     prior: Literal["aligned", "none", "weighted"]
+    optimiser: str
+    decay: Literal["none", "linear"]
+    radius: Positive
+    surrogate: NonNegative
+    adaptive: bool
+    store: Literal["whole", "seeded", "float16"]
 
 
-class PathFit(Section):
-    """Fit of the inner control points of a Bezier path."""
+class PathChoice(Section):
+    """What stands in for a teacher's training."""
 
+    kind: str
+    degree: Count
+    anchors: Annotated[int, Field(ge=2)]
+    beta: Literal["length", "projection"]
     steps: Annotated[int, Field(ge=0)]
     step_size: Positive
     draws: Count
     batch: Count
-    tolerance: Annotated[float, Field(ge=0)]
+    tolerance: NonNegative
 
 
 class Segments(Section):
     """Which parts of a path are matched."""
 
+    sampler: str
     length: Annotated[float, Field(gt=0, le=1)]
+    epochs: Count
+    windows: Annotated[tuple[Window, ...], Field(min_length=1)]
+    ramp: Annotated[float, Field(gt=0, le=1)]
 
 
 class Student(Section):
@@ -75,6 +93,7 @@ class Student(Section):
 
     steps: Count
     step_size: Positive | Literal["search"]
+    batch: Count | Literal["all", "auto"]
     gradient: Literal["first-order", "exact"]
 
 
@@ -83,10 +102,13 @@ class Inputs(Section):
 
     start: Literal["real", "gaussian"]
     rows: Literal["legal", "free"]
+    labels: Literal["hard", "learned"]
     iterations: Count
     step_size: Positive
     momentum: Momentum
-    student_rate: Annotated[float, Field(ge=0)]
+    average: Annotated[float, Field(ge=0, lt=1)]
+    label_step: Positive
+    student_rate: NonNegative
     student_momentum: Momentum
     loss_limit: Positive
 
@@ -114,7 +136,7 @@ class Recipe(Section):
     prepare: Prepare
     model: ModelChoice
     teachers: Teachers
-    path: PathFit
+    path: PathChoice
     segments: Segments
     student: Student
     inputs: Inputs
@@ -131,19 +153,27 @@ class Recipe(Section):
 
 
 def builtin_names() -> list[str]:
-    """List the recipes that come with attar."""
-    return sorted(
-        entry.name.removesuffix(".toml") for entry in files("attar.recipes").iterdir() if entry.name.endswith(".toml")
-    )
+    """List the recipes that come with attar: files of the folder `recipes`, one folder deep."""
+    root = files("attar.recipes")
+    folders = {"": root} | {f"{entry.name}/": entry for entry in root.iterdir() if entry.is_dir()}
+    names = (prefix + entry.name for prefix, folder in folders.items() for entry in folder.iterdir())
+    return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
 
 
 def load(source: str | Path | Settings = "default", overrides: Settings | None = None) -> Recipe:
-    """Return the default recipe with another (built-in name, TOML file or mapping) and overrides laid over it."""
-    settings = _read("default")
-    if source != "default":
-        settings = _over(settings, source if isinstance(source, Mapping) else _read(source))
-    for key, value in (overrides or {}).items():
-        settings = _over(settings, _nest(key, value))
+    """Return the settings of a run, each layer over the one before.
+
+    The default recipe, the row of the method, the recipe asked for (built-in name, TOML file or mapping), what that
+    recipe says under `methods.NAME` for this method alone, and single settings by dotted name.
+    """
+    default = _read("default")
+    asked = dict(source) if isinstance(source, Mapping) else {} if source == "default" else _read(source)
+    given = _nested(overrides or {})
+    name = given.get("method", asked.get("method", default["method"]))
+    own = asked.pop("methods", {}).get(name, {})
+    settings = default
+    for layer in (_nested(method(name).settings()), asked, own, given):
+        settings = _over(settings, layer)
     try:
         return Recipe.model_validate(settings)
     except ValidationError as error:
@@ -172,9 +202,11 @@ def _read(source: str | Path) -> dict[str, Any]:
             f"There is no recipe {str(source)!r}: neither a file nor built in.{nearest(str(source), builtin_names())}"
         )
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        settings = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise RecipeError(f"The recipe {source} is not valid TOML: {error}.") from None
+    base = settings.pop("base", None)
+    return _over(_read(base), settings) if base else settings
 
 
 def _over(base: dict[str, Any], top: Settings) -> dict[str, Any]:
@@ -188,6 +220,13 @@ def _over(base: dict[str, Any], top: Settings) -> dict[str, Any]:
 def _nest(key: str, value: Any) -> dict[str, Any]:
     head, _, rest = key.partition(".")
     return {head: _nest(rest, value) if rest else value}
+
+
+def _nested(dotted: Settings) -> dict[str, Any]:
+    settings: dict[str, Any] = {}
+    for key, value in dotted.items():
+        settings = _over(settings, _nest(key, value))
+    return settings
 
 
 def _flatten(settings: Settings, prefix: str = "") -> Iterable[tuple[str, Any]]:

@@ -22,40 +22,19 @@ from attar.recipe import load as load_recipe
 Arrays = dict[str, np.ndarray]
 
 
-class Run:
-    """A run folder. Use as a context manager to hold it alone; reading needs no hold."""
+class Folder:
+    """A folder whose files are written whole or not at all."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        self._lock = FileLock(self.folder / ".lock", timeout=0)
-
-    def __enter__(self) -> Self:
-        if self.folder.exists() and not self.folder.is_dir():
-            raise RunError(f"{self.folder} is a file. Give --out the name of a folder.")
-        if self.folder.is_dir() and not self.has("manifest.json") and self._strangers():
-            raise RunError(
-                f"The folder {self.folder} is not empty and holds no attar run, so nothing was written there. "
-                "Give --out a new name or an empty folder."
-            )
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self._lock.acquire()
-        except Timeout:
-            raise RunError(
-                f"Another attar process is working in {self.folder}. Wait for it to end, or give --out another folder."
-            ) from None
-        except OSError as error:
-            raise RunError(_cannot_write(self.folder, error)) from None
-        for leftover in self.folder.glob(".*.part"):
-            leftover.unlink()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
 
     def has(self, name: str) -> bool:
         """Tell whether a file was written."""
         return (self.folder / name).is_file()
+
+    def size(self, name: str) -> int:
+        """Return the bytes of a file."""
+        return (self.folder / name).stat().st_size
 
     def remove(self, name: str) -> None:
         """Remove a file that is no longer needed."""
@@ -63,8 +42,9 @@ class Run:
 
     def write(self, name: str, data: bytes) -> None:
         """Write a file so that a crash leaves the old one or the new one, never half of it."""
-        path, part = self.folder / name, self.folder / f".{name}.part"
+        path, part = self.folder / name, self.folder / f".{name}.{os.getpid()}.part"
         try:
+            self.folder.mkdir(parents=True, exist_ok=True)
             with part.open("wb") as file:
                 file.write(data)
                 file.flush()
@@ -109,6 +89,41 @@ class Run:
         """Read a Parquet table of the run."""
         return pd.read_parquet(io.BytesIO(self._read(name)))
 
+    def _read(self, name: str) -> bytes:
+        return (self.folder / name).read_bytes()
+
+
+class Run(Folder):
+    """A run folder. Use as a context manager to hold it alone; reading needs no hold."""
+
+    def __init__(self, folder: str | Path) -> None:
+        super().__init__(folder)
+        self._lock = FileLock(self.folder / ".lock", timeout=0)
+
+    def __enter__(self) -> Self:
+        if self.folder.exists() and not self.folder.is_dir():
+            raise RunError(f"{self.folder} is a file. Give --out the name of a folder.")
+        if self.folder.is_dir() and not self.has("manifest.json") and self._strangers():
+            raise RunError(
+                f"The folder {self.folder} is not empty and holds no attar run, so nothing was written there. "
+                "Give --out a new name or an empty folder."
+            )
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._lock.acquire()
+        except Timeout:
+            raise RunError(
+                f"Another attar process is working in {self.folder}. Wait for it to end, or give --out another folder."
+            ) from None
+        except OSError as error:
+            raise RunError(_cannot_write(self.folder, error)) from None
+        for leftover in self.folder.glob(".*.part"):
+            leftover.unlink()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
     def recipe(self) -> Recipe:
         """Read the run's settings."""
         self._read("recipe.toml")
@@ -147,8 +162,8 @@ class Run:
 
     def _strangers(self) -> list[Path]:
         """List what a run killed before its manifest was written cannot have left."""
-        own = {".lock", "recipe.toml", ".recipe.toml.part", ".manifest.json.part"}
-        return [path for path in self.folder.iterdir() if path.name not in own]
+        own = {".lock", "recipe.toml"}
+        return [path for path in self.folder.iterdir() if path.name not in own and path.suffix != ".part"]
 
     def _read(self, name: str) -> bytes:
         path = self.folder / name

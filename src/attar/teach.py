@@ -1,4 +1,4 @@
-"""Teachers: networks trained on the real training split, many at once."""
+"""Teachers: networks trained on the real training split, many at once; a new optimiser is a row in `OPTIMISERS`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,12 +11,18 @@ from jax import Array
 from jax.scipy.special import logit
 
 from attar import train
+from attar.gsam import Gsam
 from attar.models import Model
 from attar.recipe import Teachers as Settings
 from attar.seeds import stream
 
 MEMORY = 512 * 2**20
 """Bytes that the activations of teachers trained together may take; more teachers go in several groups."""
+
+OPTIMISERS: dict[str, Callable[[Settings], train.Direction]] = {
+    "sgd": lambda settings: train.gradient,
+    "gsam": lambda settings: Gsam(settings.radius, settings.surrogate, settings.adaptive),
+}
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,13 @@ def groups(model: Model, settings: Settings) -> list[slice]:
     return [slice(start, min(start + size, settings.count)) for start in range(0, settings.count, size)]
 
 
+def left(settings: Settings, epoch: int) -> tuple[float, float]:
+    """Return the share of the step size at the beginning of an epoch and of the next."""
+    if settings.decay == "none":
+        return 1.0, 1.0
+    return 1 - epoch / settings.epochs, 1 - (epoch + 1) / settings.epochs
+
+
 def starts(model: Model, seed: int, count: int) -> Array:
     """Draw the initialisations of all teachers [count, p]; they need not be stored."""
     return train.fresh(model, stream(seed, "teachers"), count)
@@ -87,6 +100,7 @@ def teach(
     `watch` sees the state after each epoch of each group; handed back as `resume`, it continues to the same bytes.
     """
     begin, plan = starts(model, seed, settings.count), groups(model, settings)
+    direction = OPTIMISERS[settings.optimiser](settings)
     kept = settings.epochs + 1 if every_epoch else 2
     if resume is None:
         points = np.zeros((settings.count, kept, model.size), np.float32)
@@ -98,7 +112,17 @@ def teach(
         if epoch == 0:
             fit = train.begin(begin[plan[group]])
         key = jax.random.fold_in(stream(seed, "teaching"), index)
-        fit = train.epoch(model, fit, task, key, settings.step_size, settings.momentum, settings.batch)
+        fit = train.epoch(
+            model,
+            fit,
+            task,
+            key,
+            settings.step_size,
+            settings.momentum,
+            settings.batch,
+            left(settings, epoch),
+            direction,
+        )
         points[plan[group], min(epoch + 1, kept - 1)] = fit.theta
         watch(Progress(index + 1, fit, points))
     return Teachers(points)

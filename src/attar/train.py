@@ -5,6 +5,7 @@ makes the first layer of all of them one matrix product, several times faster th
 (benchmarks/RESULTS.md).
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -65,28 +66,61 @@ def batch_loss(model: Model, theta: Array, task: Task, keep: Array | None) -> Ar
     return binary_cross_entropy(model.apply(theta, task.x, keep) + task.offset, task.y, task.weights)
 
 
-def step(model: Model, fit: Fit, task: Task, key: Array, step_size: Array, momentum: Array) -> Fit:
-    """Move every network by one step on the same batch."""
+Direction = Callable[[Model, Array, Task, Array | None, Array], Array]
+"""Which way one network [p] steps on a batch, given its dropout mask and the share of the step size that is left."""
+
+
+def gradient(model: Model, theta: Array, task: Task, keep: Array | None, share: Array) -> Array:
+    """Return the direction of plain gradient descent."""
+    return jax.grad(batch_loss, 1)(model, theta, task, keep)
+
+
+def step(
+    model: Model,
+    fit: Fit,
+    task: Task,
+    key: Array,
+    step_size: Array,
+    momentum: Array,
+    share: Array,
+    direction: Direction = gradient,
+) -> Fit:
+    """Move every network by one step on the same batch; the step size is `share` of its first value."""
     keep = keep_masks(key, model, fit.theta.shape[0], task.x.shape[0])
-    gradients = jax.vmap(jax.grad(batch_loss, 1), (None, 0, None, 0))(model, fit.theta, task, keep)
-    velocity = momentum * fit.velocity + gradients
-    return Fit(fit.theta - step_size * velocity, velocity)
+    moves = jax.vmap(direction, (None, 0, None, 0, None))(model, fit.theta, task, keep, share)
+    velocity = momentum * fit.velocity + moves
+    return Fit(fit.theta - share * step_size * velocity, velocity)
 
 
-@partial(jax.jit, static_argnames=("model", "batch"))
-def epoch(model: Model, fit: Fit, task: Task, key: Array, step_size: Array, momentum: Array, batch: int) -> Fit:
-    """Pass once over the rows in a fresh order; rows left over after the last whole batch wait for the next pass."""
+@partial(jax.jit, static_argnames=("model", "batch", "direction"))
+def epoch(
+    model: Model,
+    fit: Fit,
+    task: Task,
+    key: Array,
+    step_size: Array,
+    momentum: Array,
+    batch: int,
+    left: tuple[float, float] = (1.0, 1.0),
+    direction: Direction = gradient,
+) -> Fit:
+    """Pass once over the rows in a fresh order; rows left over after the last whole batch wait for the next pass.
+
+    `left` is the share of the step size at the beginning of this pass and at the beginning of the next.
+    """
     rows = task.x.shape[0]
     if rows <= batch:
-        return step(model, fit, task, key, step_size, momentum)
+        return step(model, fit, task, key, step_size, momentum, jnp.asarray(left[0]), direction)
     key, order_key = jax.random.split(key)
     steps = rows // batch
     order = jax.random.permutation(order_key, rows)[: steps * batch].reshape(steps, batch)
     inputs, labels = task.x[order], task.y[order]
     weights = None if task.weights is None else task.weights[order]
+    shares = left[0] + (left[1] - left[0]) * jnp.arange(steps) / steps
 
-    def one(fit: Fit, part: tuple[Array, Array, Array | None, Array]) -> tuple[Fit, None]:
-        x, y, weights, key = part
-        return step(model, fit, Task(x, y, task.offset, weights), key, step_size, momentum), None
+    def one(fit: Fit, part: tuple[Array, Array, Array | None, Array, Array]) -> tuple[Fit, None]:
+        x, y, weights, key, share = part
+        batch_task = Task(x, y, task.offset, weights)
+        return step(model, fit, batch_task, key, step_size, momentum, share, direction), None
 
-    return lax.scan(one, fit, (inputs, labels, weights, jax.random.split(key, steps)))[0]
+    return lax.scan(one, fit, (inputs, labels, weights, jax.random.split(key, steps), shares))[0]

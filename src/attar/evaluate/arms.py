@@ -13,48 +13,68 @@ from attar.prepare import Arrays
 from attar.progress import Watch
 from attar.recipe import Recipe
 from attar.seeds import stream
+from attar.share import Share
 
 Scores = dict[str, Any]
 Set = tuple[np.ndarray, np.ndarray]
 
 
-def score_arms(model: Model, arrays: Arrays, condensed: Mapping[str, Set], recipe: Recipe, watch: Watch) -> Scores:
+def score_arms(
+    model: Model,
+    arrays: Arrays,
+    condensed: Mapping[str, Set],
+    recipe: Recipe,
+    watch: Watch,
+    share: Share,
+    key: Mapping[str, Any],
+) -> Scores:
     """Train the same fresh networks on every arm and test them once on the test split; `condensed` maps arm to (x, y).
 
-    The full cohort's networks are kept at their best validation epoch. A small set's networks train for a fixed number
-    of epochs, because who receives only the small set has no validation data.
+    The full cohort's networks are kept at their best validation epoch, and so are those of a set of more than half its
+    rows. A small set's networks train for a fixed number of epochs, because who receives only the small set has no
+    validation data. What does not depend on the condensed set is shared under `key`.
     """
-    settings, key = recipe.evaluate, stream(recipe.seed, "evaluate")
-    theta = train.fresh(model, key, settings.initialisations)
+    settings, draw_key = recipe.evaluate, stream(recipe.seed, "evaluate")
+    theta = train.fresh(model, draw_key, settings.initialisations)
     test = jnp.asarray(arrays.x_test), jnp.asarray(arrays.y_test)
+    validation = jnp.asarray(arrays.x_validation), jnp.asarray(arrays.y_validation)
     watch.stage("scores", settings.epochs + settings.draws + len(condensed))
 
-    full = utility.fit_full(
-        model,
-        theta,
-        jnp.asarray(arrays.x_train),
-        jnp.asarray(arrays.y_train),
-        jnp.asarray(arrays.x_validation),
-        jnp.asarray(arrays.y_validation),
-        key,
-        settings,
-        lambda epoch: watch.update(epoch, "full"),
-    )
-    arms = {"full": _arm(len(arrays.x_train), [utility.measure(model, full, *test)])}
+    def large(x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
+        fitted = utility.fit_full(
+            model,
+            theta,
+            jnp.asarray(x),
+            jnp.asarray(y),
+            *validation,
+            draw_key,
+            settings,
+            lambda n: watch.update(n, "full"),
+        )
+        return utility.measure(model, fitted, *test)
 
     def small(x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
-        return utility.measure_small(model, theta, jnp.asarray(x), jnp.asarray(y), key, settings, *test)
+        return utility.measure_small(model, theta, jnp.asarray(x), jnp.asarray(y), draw_key, settings, *test)
 
-    draws, rows = [], initial.budget(arrays.y_train, recipe.per_class)
-    for draw in range(settings.draws):
-        rng = np.random.default_rng([recipe.seed, draw])
-        subset = initial.draw(arrays.x_train, arrays.y_train, recipe.per_class, "real", rng)
-        draws.append(small(subset.x, subset.y))
-        watch.update(settings.epochs + draw + 1, "random")
-    arms["random"] = _arm(rows, draws)
+    def full() -> Scores:
+        return _arm(len(arrays.x_train), [large(arrays.x_train, arrays.y_train)])
 
+    def random() -> Scores:
+        draws = []
+        for draw in range(settings.draws):
+            rng = np.random.default_rng([recipe.seed, draw])
+            subset = initial.draw(arrays.x_train, arrays.y_train, recipe.per_class, "real", rng)
+            draws.append(small(subset.x, subset.y))
+            watch.update(settings.epochs + draw + 1, "random")
+        return _arm(initial.budget(arrays.y_train, recipe.per_class), draws)
+
+    arms = {
+        "full": share.json("full", key, full),
+        "random": share.json("random", {**key, "per_class": recipe.per_class}, random),
+    }
     for number, (name, (x, y)) in enumerate(condensed.items()):
-        arms[name] = _arm(len(x), [small(x, y)])
+        fit = large if len(x) > len(arrays.x_train) // 2 else small
+        arms[name] = _arm(len(x), [fit(x, y)])
         watch.update(settings.epochs + settings.draws + number + 1, name)
     return arms
 

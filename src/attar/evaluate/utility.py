@@ -81,14 +81,14 @@ class Scorer:
     x: Array
     y: Array
 
-    def score(self, model: Model, inputs: Array, y: Array, settings: Training) -> Array:
-        """Return one score for each of inputs [versions, rows, features]."""
+    def score(self, model: Model, inputs: Array, labels: Array, settings: Training) -> Array:
+        """Return one score for each of inputs [versions, rows, features] with labels [versions, rows, labels]."""
 
-        def one(x: Array) -> Array:
-            trained = fit_small(model, self.theta, x, y, self.key, settings)
+        def one(version: tuple[Array, Array]) -> Array:
+            trained = fit_small(model, self.theta, *version, self.key, settings)
             return jnp.mean(
                 lax.map(lambda theta: macro(average_precision, model.apply(theta, self.x), self.y), trained)
             )
 
-        activations = 4 * len(self.theta) * int(np.prod(model.units(len(y))))
-        return lax.map(one, inputs, batch_size=max(1, min(len(inputs), MEMORY // activations)))
+        activations = 4 * len(self.theta) * int(np.prod(model.units(inputs.shape[1])))
+        return lax.map(one, (inputs, labels), batch_size=max(1, min(len(inputs), MEMORY // activations)))

@@ -7,7 +7,7 @@ from jax import Array
 
 def size(tensors: dict[str, tuple[int, ...]]) -> int:
     """Count the parameters of all tensors."""
-    return sum(math.prod(shape) for shape in tensors.values())
+    return sum(sizes(tensors))
 
 
 def split(theta: Array, tensors: dict[str, tuple[int, ...]]) -> list[Array]:
@@ -18,3 +18,8 @@ def split(theta: Array, tensors: dict[str, tuple[int, ...]]) -> list[Array]:
         parts.append(theta[..., start:stop].reshape(*theta.shape[:-1], *shape))
         start = stop
     return parts
+
+
+def sizes(tensors: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
+    """Return how many parameters each tensor has."""
+    return tuple(math.prod(shape) for shape in tensors.values())

@@ -1,4 +1,4 @@
-"""The student of any network: plain gradient steps on a small set, and how its gradients pull on the inputs."""
+"""The student of any network: plain gradient steps on a small set, and how its gradients pull on the set."""
 
 from typing import TYPE_CHECKING
 
@@ -12,29 +12,45 @@ if TYPE_CHECKING:
     from attar.models import Model
 
 
-def student_loss(model: "Model", theta: Array, x: Array, y: Array) -> Array:
-    """Return the student's training loss: full batch, no dropout, no prior offset."""
+def student_loss(model: "Model", theta: Array, x: Array, y: Array, rows: Array | None = None) -> Array:
+    """Return the student's training loss on all rows or some: no dropout, no prior offset."""
+    if rows is not None:
+        x, y = x[rows], y[rows]
     return binary_cross_entropy(model.apply(theta, x), y)
 
 
-def follow(model: "Model", start: Array, x: Array, y: Array, step_size: Array, steps: int) -> tuple[Array, Array]:
-    """Train the student; return its end [p] and the iterates [steps, p] at which gradients were taken."""
+def follow(
+    model: "Model", start: Array, x: Array, y: Array, step_size: Array, steps: int, batches: Array | None = None
+) -> tuple[Array, Array]:
+    """Train the student; return its end [p] and the iterates [steps, p] at which gradients were taken.
 
-    def step(theta: Array, _: None) -> tuple[Array, Array]:
-        return theta - step_size * jax.grad(student_loss, 1)(model, theta, x, y), theta
+    batches [steps, rows of a batch] says which rows each step sees; None is all of them.
+    """
 
-    return lax.scan(step, start, None, length=steps)
+    def step(theta: Array, rows: Array | None) -> tuple[Array, Array]:
+        return theta - step_size * jax.grad(student_loss, 1)(model, theta, x, y, rows), theta
+
+    return lax.scan(step, start, batches, length=steps)
 
 
-def steepness(model: "Model", theta: Array, x: Array, y: Array, direction: Array) -> Array:
+def steepness(model: "Model", theta: Array, x: Array, y: Array, direction: Array, rows: Array | None = None) -> Array:
     """Return <grad loss(theta; x, y), direction>, as a forward derivative so that it can be differentiated cheaply."""
-    return jax.jvp(lambda theta: student_loss(model, theta, x, y), (theta,), (direction,))[1]
+    return jax.jvp(lambda theta: student_loss(model, theta, x, y, rows), (theta,), (direction,))[1]
 
 
 def pull(model: "Model", iterates: Array, x: Array, y: Array, direction: Array) -> Array:
     """Return the sum over iterates of d/dx <grad loss(iterate; x, y), direction>, by automatic differentiation."""
+    return pull_all(model, iterates, x, y, direction)[0]
 
-    def add(total: Array, theta: Array) -> tuple[Array, None]:
-        return total + jax.grad(steepness, 2)(model, theta, x, y, direction), None
 
-    return lax.scan(add, jnp.zeros_like(x), iterates)[0]
+def pull_all(
+    model: "Model", iterates: Array, x: Array, y: Array, direction: Array, batches: Array | None = None
+) -> tuple[Array, Array]:
+    """Return what `pull` does, and the same with respect to the labels."""
+
+    def add(total: tuple[Array, Array], part: tuple[Array, Array | None]) -> tuple[tuple[Array, Array], None]:
+        theta, rows = part
+        more = jax.grad(steepness, (2, 3))(model, theta, x, y, direction, rows)
+        return (total[0] + more[0], total[1] + more[1]), None
+
+    return lax.scan(add, (jnp.zeros_like(x), jnp.zeros_like(y)), (iterates, batches))[0]

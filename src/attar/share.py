@@ -1,0 +1,42 @@
+"""Results that several runs on one cohort have in common, each computed once: teachers, scores of the whole cohort."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from attar.store import Arrays, Folder
+
+
+class Share:
+    """A folder of results under the fingerprint of all they depend on; without a folder everything is computed."""
+
+    def __init__(self, folder: str | Path | None) -> None:
+        self.folder = Folder(folder) if folder else None
+
+    def __bool__(self) -> bool:
+        return self.folder is not None
+
+    def arrays(self, kind: str, key: Mapping[str, Any], compute: Callable[[], Arrays]) -> Arrays:
+        """Return arrays that were computed before for this key, or compute and keep them."""
+        if self.folder is None:
+            return compute()
+        name = _name(kind, key, "safetensors")
+        if not self.folder.has(name):
+            self.folder.write_arrays(name, compute())
+        return self.folder.read_arrays(name)
+
+    def json(self, kind: str, key: Mapping[str, Any], compute: Callable[[], Any]) -> Any:
+        """Return a value that was computed before for this key, or compute and keep it."""
+        if self.folder is None:
+            return compute()
+        name = _name(kind, key, "json")
+        if not self.folder.has(name):
+            self.folder.write_json(name, compute())
+        return self.folder.read_json(name)
+
+
+def _name(kind: str, key: Mapping[str, Any], ending: str) -> str:
+    words = json.dumps(key, sort_keys=True)
+    return f"{kind}-{hashlib.sha256(words.encode()).hexdigest()[:16]}.{ending}"

@@ -1,0 +1,248 @@
+"""The stages of a run, each read back if it is in the run folder; interrupted, each goes on from its last state."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+
+from attar import __version__, condense, history, teach
+from attar.cohort import Cohort
+from attar.condensed import arrays, table
+from attar.evaluate.arms import Scores, score_arms
+from attar.evaluate.utility import Scorer
+from attar.initial import Initial
+from attar.legal import legal
+from attar.models import Model
+from attar.paths import PATHS, PROFILE_TIMES, Line, Path, profile
+from attar.prepare import Arrays
+from attar.progress import Watch
+from attar.recipe import Recipe
+from attar.seeds import stream
+from attar.share import Share
+from attar.storage import Vault
+from attar.store import Run
+from attar.train import Fit, Task, fresh
+
+SECONDS_BETWEEN_SAVES = 5.0
+
+
+@dataclass
+class Journal:
+    """A run folder in hand: where things are written, what the run says about itself, who watches, what is shared."""
+
+    run: Run
+    manifest: dict[str, Any]
+    watch: Watch
+    share: Share
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Count a stage's seconds, over interruptions, in the manifest."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            seconds = self.manifest["seconds"]
+            seconds[name] = round(seconds.get(name, 0.0) + time.monotonic() - began, 1)
+            self.run.write_json("manifest.json", self.manifest)
+
+    def key(self, recipe: Recipe, *sections: str) -> dict[str, Any]:
+        """Return what a shared result depends on: the data, the seed and these sections of the recipe."""
+        settings = recipe.model_dump(include={"seed", "prepare", "model", *sections})
+        made_by = {"attar": __version__, "jax": jax.__version__}
+        return {**made_by, "cohort": self.manifest["cohort"]["fingerprint"], **settings}
+
+
+class Due:
+    """Says now and then that it is time to save."""
+
+    def __init__(self) -> None:
+        self.last = time.monotonic()
+
+    def __call__(self) -> bool:
+        """Tell whether the last time is long enough ago."""
+        if time.monotonic() - self.last < SECONDS_BETWEEN_SAVES:
+            return False
+        self.last = time.monotonic()
+        return True
+
+
+def read_or_teach(journal: Journal, model: Model, task: Task, recipe: Recipe, prevalence: np.ndarray) -> None:
+    """Train the teachers, or take those that another run on this cohort shares."""
+    run = journal.run
+    if not run.has("teachers.safetensors"):
+        key = journal.key(recipe, "teachers") | {"condensed prevalence": prevalence.tolist()}
+        key["teachers"].pop("store")
+        every_epoch = PATHS[recipe.path.kind].every_epoch or bool(journal.share)
+        with journal.stage("teachers"):
+            shared = journal.share.arrays(
+                "teachers", key, lambda: {"points": train_teachers(journal, model, task, recipe, every_epoch)}
+            )
+            points = shared["points"] if PATHS[recipe.path.kind].every_epoch else shared["points"][:, [0, -1]]
+            run.write_arrays("teachers.safetensors", Vault(model, recipe).pack_teachers(points))
+    run.remove("teaching.safetensors")
+
+
+def train_teachers(journal: Journal, model: Model, task: Task, recipe: Recipe, every_epoch: bool) -> np.ndarray:
+    """Train the teachers, from where an interrupted run left them; return their points."""
+    run, watch, settings = journal.run, journal.watch, recipe.teachers
+    resume = None
+    if run.has("teaching.safetensors"):
+        saved = run.read_arrays("teaching.safetensors")
+        if saved["points"].shape[1] == (settings.epochs + 1 if every_epoch else 2):
+            fit = Fit(jnp.asarray(saved["theta"]), jnp.asarray(saved["velocity"]))
+            resume = teach.Progress(int(saved["epochs"]), fit, saved["points"])
+    due = Due()
+
+    def seen(progress: teach.Progress) -> None:
+        watch.update(progress.epochs)
+        if due():
+            state = {"epochs": np.int64(progress.epochs), "points": progress.points, **progress.fit._asdict()}
+            run.write_arrays("teaching.safetensors", state)
+
+    total = settings.epochs * len(teach.groups(model, settings))
+    watch.stage(f"teachers ({settings.count})", total, resume.epochs if resume else 0)
+    return teach.teach(model, task, settings, recipe.seed, every_epoch, resume, seen).points
+
+
+def read_or_draw(journal: Journal, model: Model, task: Task, recipe: Recipe) -> Path:
+    """Draw the teachers' paths, or read them back; then only the teachers' ends stay stored beside them."""
+    run, watch, vault, kind = journal.run, journal.watch, Vault(model, recipe), PATHS[recipe.path.kind]
+    points = vault.unpack_teachers(run.read_arrays("teachers.safetensors"))
+    if not run.has("paths.safetensors"):
+        with journal.stage("paths"):
+            watch.stage("paths", recipe.path.steps)
+            teachers = teach.Teachers(points)
+            drawn = kind.draw(model, teachers, task, recipe, watch.update)
+            watch.update(recipe.path.steps)
+            line = Line.draw(model, teachers, task, recipe, watch.update)
+            losses = profile(model, line, task), profile(model, drawn, task)
+            run.write_table("profile.parquet", profile_table(*losses))
+            stored = {name: np.asarray(array) for name, array in drawn.stored().items()}
+            run.write_arrays("paths.safetensors", vault.pack(stored))
+    starts, ends = points[:, 0], points[:, -1]
+    if points.shape[1] > 2:
+        run.write_arrays("teachers.safetensors", vault.pack_teachers(np.stack([starts, ends], axis=1)))
+    journal.manifest["storage"] = storage(run, model, recipe)
+    return kind.restore(model, vault.unpack(run.read_arrays("paths.safetensors")), starts, ends)
+
+
+def profile_table(line: np.ndarray, path: np.ndarray) -> pd.DataFrame:
+    """Return the training loss along the straight line and along the path, a row per teacher and t."""
+    teachers, times = line.shape
+    return pd.DataFrame(
+        {
+            "teacher": np.repeat(np.arange(teachers), times),
+            "t": np.tile(PROFILE_TIMES, teachers),
+            "line_loss": line.ravel(),
+            "path_loss": path.ravel(),
+        }
+    )
+
+
+def storage(run: Run, model: Model, recipe: Recipe) -> dict[str, Any]:
+    """Return the bytes of teachers and paths as stored, against those of a checkpoint of every epoch."""
+    files = {name: run.size(f"{name}.safetensors") for name in ("teachers", "paths")}
+    stored = sum(files.values())
+    checkpoints = 4 * model.size * recipe.teachers.count * (recipe.teachers.epochs + 1)
+    return {"bytes": files, "checkpoint_bytes": checkpoints, "times_smaller": round(checkpoints / stored, 1)}
+
+
+def read_or_condense(
+    journal: Journal, model: Model, paths: Path, start: Initial, data: Arrays, cohort: Cohort, recipe: Recipe
+) -> None:
+    """Condense and export, unless that was done; saves the loop's state every few seconds."""
+    run, watch = journal.run, journal.watch
+    if run.has("condensed.parquet"):
+        run.remove("condensing.safetensors")
+        return
+    state, chunks = None, []
+    if run.has("condensing.safetensors"):
+        saved = run.read_arrays("condensing.safetensors")
+        state = condense.State(*(jnp.asarray(saved[field]) for field in condense.State._fields))
+        chunks.append(history.from_arrays(saved))
+    due = Due()
+
+    def seen(state: condense.State, chunk: condense.Chunk) -> None:
+        chunks.append(chunk)
+        watch.update(
+            int(state.iteration), f"loss {float(chunk.loss.mean()):.2f}, validation AUPRC {float(state.best_score):.3f}"
+        )
+        if due():
+            run.write_arrays("condensing.safetensors", {**state._asdict(), **history.to_arrays(chunks)})
+
+    with journal.stage("condense"):
+        watch.stage("condense", recipe.inputs.iterations, int(state.iteration) if state else 0)
+        state = state or condense.begin(model, paths, start.x, start.y, recipe)
+        key = stream(recipe.seed, "selection")
+        scorer = Scorer(
+            fresh(model, key, recipe.selection.initialisations),
+            key,
+            jnp.asarray(data.x_validation),
+            jnp.asarray(data.y_validation),
+        )
+        state = condense.condense(model, paths, legal(data.preparation), scorer, recipe, state, seen)
+        if state.skipped:
+            watch.say(guard_note(state, recipe))
+        run.write_table("history.parquet", history.table(chunks, recipe.selection.every))
+        kept = {"x": state.best_x, "y": state.best_y, "source": start.source, "step_size": jnp.exp(state.log_step)}
+        kept |= {"iteration": state.best_iteration, "score": state.best_score}
+        kept |= {"skipped": state.skipped, "rolled_back": state.rollbacks}
+        export(journal, data, cohort, kept)
+        run.remove("condensing.safetensors")
+
+
+def guard_note(state: condense.State, recipe: Recipe) -> str:
+    """Say what the guards did and what to change."""
+    return (
+        f"{int(state.skipped)} of {recipe.inputs.iterations} steps were skipped because the matching loss was above "
+        f"{recipe.inputs.loss_limit:g} or not finite, and the inputs were rolled back {int(state.rollbacks)} times. "
+        "If that is many, lower inputs.step_size or student.step_size."
+    )
+
+
+def export_chosen(journal: Journal, start: Initial, data: Arrays, cohort: Cohort) -> None:
+    """Export real rows that a method picked, unless that was done."""
+    if not journal.run.has("condensed.parquet"):
+        never = {"step_size": np.float32("nan"), "iteration": np.int32(0), "score": np.float32("nan")}
+        guards = {"skipped": np.int32(0), "rolled_back": np.int32(0)}
+        kept = {"x": start.x, "y": start.y, "source": start.source}
+        export(journal, data, cohort, kept | never | guards)
+
+
+def export(journal: Journal, data: Arrays, cohort: Cohort, kept: dict[str, Any]) -> None:
+    """Write the condensed patients as arrays and as a table in the cohort's own columns."""
+    run = journal.run
+    run.write_arrays("condensed.safetensors", kept)
+    exported = table(data.preparation, cohort.schema.targets, np.asarray(kept["x"]), np.asarray(kept["y"]))
+    run.write_table("condensed.csv", exported)
+    run.write_table("condensed.parquet", exported)
+
+
+def evaluate_run(journal: Journal, model: Model, data: Arrays, cohort: Cohort, recipe: Recipe) -> Scores:
+    """Score every arm on the test split and write scores.json."""
+    run, kept = journal.run, journal.run.read_arrays("condensed.safetensors")
+    sets = {
+        "condensed": arrays(data.preparation, cohort.schema.targets, run.read_table("condensed.parquet")),
+        "condensed_raw": (kept["x"], kept["y"]),
+    }
+    selection: dict[str, Any] = {"metric": None, "iteration": 0}
+    if np.isfinite(kept["score"]):
+        selection = {"metric": "val_auprc", "iteration": int(kept["iteration"]), "value": float(kept["score"])}
+    with journal.stage("scores"):
+        scores = {
+            "arms": score_arms(
+                model, data, sets, recipe, journal.watch, journal.share, journal.key(recipe, "evaluate")
+            ),
+            "method": recipe.method,
+            "per_class": recipe.per_class,
+            "selection": selection,
+        }
+        run.write_json("scores.json", scores)
+    return scores
