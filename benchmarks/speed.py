@@ -31,11 +31,11 @@ from attar import condense, initial, recipe, teach
 from attar.cohort import Cohort
 from attar.evaluate.utility import Scorer
 from attar.legal import legal
-from attar.match import GRADIENTS, Match
-from attar.methods import method
+from attar.match import GRADIENTS, Lesson, Match, Segment
 from attar.models import Model, flat
 from attar.models.mlp import MLP
 from attar.models.student import student_loss
+from attar.paths import PATHS
 from attar.prepare import prepare
 from attar.run import build_model
 from attar.seeds import stream
@@ -129,17 +129,17 @@ def measure_case(case: str, steps: int, gradient: str, with_torch: bool) -> dict
     """
     features, hidden, rows = CASES[case]
     model = MLP(features, 1, hidden, dropout=0.25)
-    start, _, x, y, step_size = problem = segment(model, rows)
-    match = jax.jit(partial(GRADIENTS[gradient], model, steps=steps))
+    segment, lesson = problem = made_up_segment(model, rows)
+    match = jax.jit(partial(GRADIENTS[gradient], model, steps=steps, learn_labels=False))
     contenders: dict[str, Call] = {
         "iteration": lambda: jax.block_until_ready(match(*problem)),
-        "floor": lambda: jax.block_until_ready(train_student(model, start, x, y, step_size, steps)),
+        "floor": lambda: jax.block_until_ready(train_student(model, segment.start, lesson, steps)),
     }
     contenders["iteration"]()
     memory = peak_rss()
     if with_torch:
         lean = torch_loops(model, *problem, steps, dropout=0.0)
-        refuse_different(lean[1](), GRADIENTS["exact"](model, *problem, steps))
+        refuse_different(lean[1](), GRADIENTS["exact"](model, *problem, steps, False))
         public = torch_loops(model, *problem, steps, dropout=model.dropout)
         contenders |= {f"lean {threads}": loop for threads, loop in lean.items()}
         contenders |= {f"public {threads}": loop for threads, loop in public.items()}
@@ -154,20 +154,21 @@ def measure_case(case: str, steps: int, gradient: str, with_torch: bool) -> dict
     return line
 
 
-def segment(model: Model, rows: int) -> tuple[Array, Array, Array, Array, Array]:
+def made_up_segment(model: Model, rows: int) -> tuple[Segment, Lesson]:
     """Make up the two ends of a segment, a balanced condensed set and a step size."""
     keys = jax.random.split(jax.random.key(0), 3)
     start = model.init(keys[0])
     end = start + 0.05 * jax.random.normal(keys[1], start.shape)
     x = jax.random.normal(keys[2], (rows, model.tensors["hidden.weight"][0]))
     y = (jnp.arange(rows) % 2).astype(jnp.float32)[:, None]
-    return start, end, x, y, jnp.float32(0.01)
+    return Segment(start, end), Lesson(x, y, jnp.float32(0.01))
 
 
 @partial(jax.jit, static_argnames=("model", "steps"))
-def train_student(model: Model, start: Array, x: Array, y: Array, step_size: Array, steps: int) -> Array:
+def train_student(model: Model, start: Array, lesson: Lesson, steps: int) -> Array:
     """Take plain gradient steps and keep only where they end: the least that any matching has to do."""
     slope = jax.grad(student_loss, 1)
+    x, y, step_size, _ = lesson
     return lax.scan(lambda theta, _: (theta - step_size * slope(model, theta, x, y), None), start, length=steps)[0]
 
 
@@ -187,9 +188,7 @@ def time_in_turns(contenders: dict[str, Call]) -> dict[str, float]:
     return {name: 1e3 * statistics.median(span) for name, span in spans.items()}
 
 
-def torch_loops(
-    model: Model, start: Array, end: Array, x: Array, y: Array, step_size: Array, steps: int, dropout: float
-) -> dict[int, Call]:
+def torch_loops(model: Model, segment: Segment, lesson: Lesson, steps: int, dropout: float) -> dict[int, Call]:
     """Return the same iteration as anyone would write it in PyTorch, on one thread and on all cores.
 
     The student is unrolled and differentiated as a whole, with dropout as the public codes have it, or without. Threads
@@ -201,8 +200,8 @@ def torch_loops(
     from torch.nn.functional import dropout as drop
 
     split = partial(flat.split, tensors=model.tensors)
-    first, goal = ([torch.tensor(np.asarray(part)) for part in split(theta)] for theta in (start, end))
-    inputs, labels, rate = (torch.tensor(np.asarray(array)) for array in (x, y, step_size))
+    first, goal = ([torch.tensor(np.asarray(part)) for part in split(theta)] for theta in segment)
+    inputs, labels, rate = (torch.tensor(np.asarray(array)) for array in lesson[:3])
     length = sum(((a - b) ** 2).sum() for a, b in zip(first, goal, strict=True))
     for tensor in (*first, inputs, rate):
         tensor.requires_grad_()
@@ -224,7 +223,7 @@ def torch_loops(
 
 def refuse_different(found: Any, wanted: Match) -> None:
     """Stop unless PyTorch found the same loss and exact gradients: else its time means nothing."""
-    for name, ours, theirs in zip(Match._fields, wanted, found, strict=True):
+    for name, ours, theirs in zip(Match._fields[:3], wanted[:3], found, strict=True):
         error = np.linalg.norm(np.asarray(theirs) - np.asarray(ours)) / np.linalg.norm(np.asarray(ours))
         if not error < 1e-2:
             sys.exit(f"speed.py: PyTorch and attar differ by {error:.1%} in {name}.")
@@ -280,7 +279,7 @@ def measure_long() -> dict[str, Any]:
     start = initial.draw(data.x_train, data.y_train, settings.per_class, settings.inputs.start, rng)
     task = teach.task(data.x_train, data.y_train, settings.teachers.prior, start.y.mean(axis=0))
     teachers = teach.teach(model, task, settings.teachers, settings.seed)
-    paths = method(settings.method).draw(model, teachers, task, settings).paths
+    paths = PATHS[settings.path.kind].draw(model, teachers, task, settings, lambda step: None)
     key = stream(settings.seed, "selection")
     validation = jnp.asarray(data.x_validation), jnp.asarray(data.y_validation)
     scorer = Scorer(fresh(model, key, settings.selection.initialisations), key, *validation)
@@ -293,7 +292,7 @@ def measure_long() -> dict[str, Any]:
 
     before, began = peak_rss(), time.perf_counter()
     state = condense.begin(model, paths, start.x, start.y, settings)
-    condense.condense(model, paths, start.y, legal(data.preparation), scorer, settings, state, watch)
+    condense.condense(model, paths, legal(data.preparation), scorer, settings, state, watch)
     line: dict[str, Any] = {"seconds": round(time.perf_counter() - began, 1), "peak_rss_mb": peak_rss()}
     line |= {"peak_rss_mb_before": before, f"peak_rss_mb_at_{EARLY}": peaks[EARLY]}
     line |= {"iterations": ITERATIONS, "per_class": settings.per_class, "validation_rows": len(data.x_validation)}

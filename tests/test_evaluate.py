@@ -41,9 +41,9 @@ def test_scorer_scores_many_versions_as_it_scores_one(data, model):
     key = jax.random.key(0)
     scorer = utility.Scorer(train.fresh(model, key, 2), key, data["x_validation"], data["y_validation"])
     versions = jnp.stack([data["x_train"][start : start + 30] for start in (0, 100, 200)])
-    labels = jnp.asarray((np.arange(30) % 2)[:, None], jnp.float32)
+    labels = jnp.broadcast_to(jnp.asarray((np.arange(30) % 2)[:, None], jnp.float32), (3, 30, 1))
     together = scorer.score(model, versions, labels, settings)
-    alone = [scorer.score(model, version[None], labels, settings)[0] for version in versions]
+    alone = [scorer.score(model, version[None], labels[:1], settings)[0] for version in versions]
     np.testing.assert_allclose(together, alone, rtol=1e-5)
     assert len(set(np.asarray(together).tolist())) == 3
 

@@ -11,6 +11,7 @@ import typer
 
 from attar import __version__
 from attar.errors import DataError, UserError
+from attar.methods import METHODS
 
 if TYPE_CHECKING:
     from attar.cohort import Cohort
@@ -23,6 +24,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+recipes = typer.Typer(help="Show the settings of a recipe.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(recipes, name="recipe")
 
 CohortName = Annotated[
     str, typer.Argument(metavar="COHORT", help="A built-in cohort (see attar cohorts), or a CSV or Parquet file.")
@@ -51,11 +55,19 @@ Positive = Annotated[str | None, typer.Option(help="Value of the target that cou
 PerClass = Annotated[
     int | None, typer.Option("--per-class", "--ipc", help="Condensed patients per class. [default: 50]")
 ]
-Method = Annotated[str | None, typer.Option(help="How to condense. [default: btm]")]
+Method = Annotated[str | None, typer.Option(help=f"How to condense: {', '.join(METHODS)}. [default: btm]")]
 Out = Annotated[
     Path | None, typer.Option(help="Run folder; an interrupted run there is continued. [default: attar-COHORT]")
 ]
 RecipeName = Annotated[str, typer.Option("--recipe", help="Built-in recipe or TOML file of settings.")]
+ShareFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--share",
+        help="Folder where runs on one cohort have teachers and the scores of all real patients in common.",
+        metavar="DIR",
+    ),
+]
 Set = Annotated[
     list[str] | None, typer.Option("--set", help="One setting, as teachers.count=20; repeatable.", metavar="KEY=VALUE")
 ]
@@ -91,7 +103,7 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Condense 9,105 seriously ill hospital patients into 100 synthetic ones, in about a minute."""
-    _condense("support2", {}, "default", {}, out, quiet, as_json)
+    _condense("support2", {}, "default", {}, out, None, quiet, as_json)
 
 
 @app.command()
@@ -120,6 +132,27 @@ def cohorts(as_json: Json = False) -> None:
         show.catalogue(Console(), rows)
 
 
+@recipes.command("show")
+def show_recipe(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Built-in recipe or TOML file.")] = "default",
+    method: Method = None,
+    settings: Set = None,
+) -> None:
+    """Print every setting that a recipe comes to, as TOML that --recipe takes back."""
+    from attar.recipe import load, parse_overrides
+
+    own = {"method": method} if method else {}
+    print(load(name, own | parse_overrides(settings or [])).toml(), end="")
+
+
+@recipes.command("list")
+def list_recipes() -> None:
+    """List the recipes that come with attar."""
+    from attar.recipe import builtin_names
+
+    print("\n".join(builtin_names()))
+
+
 @app.command()
 def condense(
     cohort: CohortName,
@@ -130,6 +163,7 @@ def condense(
     recipe: RecipeName = "default",
     settings: Set = None,
     seed: Seed = None,
+    share: ShareFolder = None,
     patient: Id = None,
     groups: Groups = None,
     features: Features = None,
@@ -154,7 +188,7 @@ def condense(
     own = {"method": method, "per_class": per_class, "seed": seed}
     overrides = {key: value for key, value in own.items() if value is not None} | parse_overrides(settings or [])
     folder = out or Path(f"attar-{Path(cohort).name.split('.')[0]}")
-    _condense(cohort, roles, recipe, overrides, folder, quiet, as_json)
+    _condense(cohort, roles, recipe, overrides, folder, share, quiet, as_json)
 
 
 @app.command()
@@ -176,21 +210,25 @@ def evaluate(
 
 
 def _condense(
-    name: str, roles: dict[str, Any], recipe: str, overrides: dict[str, Any], out: Path, quiet: bool, as_json: bool
+    name: str,
+    roles: dict[str, Any],
+    recipe: str,
+    overrides: dict[str, Any],
+    out: Path,
+    share: Path | None,
+    quiet: bool,
+    as_json: bool,
 ) -> None:
     from attar.cohort.builtin import CATALOGUE
-    from attar.methods import method
     from attar.recipe import load
 
     resolved = load(recipe, overrides)
-    method(resolved.method)
     cohort = _read(name, roles, quiet or as_json)
     from attar.run import condense_cohort
 
     path = name if name in CATALOGUE else str(Path(name).resolve())
-    _finish(
-        lambda watch: condense_cohort(cohort, resolved, out, watch, {"path": path, **roles}).scores, out, quiet, as_json
-    )
+    source = {"path": path, **roles}
+    _finish(lambda watch: condense_cohort(cohort, resolved, out, watch, source, share).scores, out, quiet, as_json)
 
 
 def _read(name: str, roles: dict[str, Any], silent: bool) -> "Cohort":

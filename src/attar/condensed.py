@@ -36,10 +36,17 @@ class Condensed:
 
 
 def table(preparation: Preparation, targets: tuple[Target, ...], x: np.ndarray, y: np.ndarray) -> pd.DataFrame:
-    """Return arrays as a table in the cohort's own columns, units and dtypes, the targets last."""
+    """Return arrays as a table in the cohort's own columns, units and dtypes, the targets last.
+
+    Learned labels between 0 and 1 follow in a column of their own; the target itself has the nearer of its two values.
+    """
     frame = preparation.inverse(x)
+    hard = np.rint(y)
     for index, target in enumerate(targets):
-        frame[target.name] = target.decode(y[:, index])
+        frame[target.name] = target.decode(hard[:, index])
+    for index, target in enumerate(targets):
+        if (hard[:, index] != y[:, index]).any():
+            frame[f"{target.name}_soft"] = y[:, index].astype(np.float64)
     return frame
 
 

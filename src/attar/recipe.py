@@ -238,12 +238,15 @@ def _flatten(settings: Settings, prefix: str = "") -> Iterable[tuple[str, Any]]:
 
 
 def _explain(error: ValidationError, settings: Settings) -> str:
-    problems = []
     known = [key for key, _ in _flatten(_read("default"))]
+    unknown: list[str] = []
+    problems: dict[str, list[str]] = {}
     for item in error.errors(include_url=False):
         key = ".".join(str(part) for part in item["loc"])
         if item["type"] == "extra_forbidden":
-            problems.append(f"Unknown setting {key!r}.{nearest(key, known)}")
-        else:
-            problems.append(f"Setting {key!r} is {item['input']!r}: {item['msg'][0].lower()}{item['msg'][1:]}.")
-    return " ".join(problems)
+            unknown.append(f"Unknown setting {key!r}.{nearest(key, known)}")
+            continue
+        setting = next((name for name in known if key.startswith(f"{name}.")), key)
+        message = item["msg"].removeprefix("Input ")
+        problems.setdefault(f"Setting {setting!r} is {item['input']!r}", []).append(message[0].lower() + message[1:])
+    return " ".join(unknown + [f"{what}: {', or '.join(why)}." for what, why in problems.items()])

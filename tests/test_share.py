@@ -1,0 +1,50 @@
+import json
+
+import numpy as np
+import pandas as pd
+
+from attar import recipe
+from attar.run import condense_cohort
+from attar.share import Share
+from conftest import QUICK
+
+SAME = ("condensed.parquet", "scores.json", "teachers.safetensors", "paths.safetensors")
+
+
+def test_a_value_is_computed_once_for_a_key(tmp_path):
+    calls = []
+
+    def compute():
+        calls.append(1)
+        return {"points": np.arange(3.0)}
+
+    for share in (Share(tmp_path / "common"), Share(tmp_path / "common")):
+        np.testing.assert_array_equal(share.arrays("teachers", {"seed": 0}, compute)["points"], np.arange(3.0))
+    assert len(calls) == 1
+    Share(tmp_path / "common").arrays("teachers", {"seed": 1}, compute)
+    assert len(calls) == 2
+    Share(None).arrays("teachers", {"seed": 0}, compute)
+    assert len(calls) == 3
+
+
+def test_runs_that_share_teachers_end_with_the_same_bytes_as_runs_that_do_not(finished, small_cohort, tmp_path):
+    """The first sharer trains with every epoch kept; the second, another method, trains nothing."""
+    mct = recipe.load("default", {**QUICK, "method": "mct"})
+    condense_cohort(small_cohort, mct, tmp_path / "mct", share=tmp_path / "common")
+    kept = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "common").iterdir()}
+    assert {name.split("-")[0] for name in kept} == {"teachers", "full", "random"}
+    condense_cohort(small_cohort, recipe.load("default", QUICK), tmp_path / "btm", share=tmp_path / "common")
+    assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "common").iterdir()} == kept
+    for name in SAME:
+        assert (tmp_path / "btm" / name).read_bytes() == (finished / name).read_bytes(), name
+
+    manifest = json.loads((tmp_path / "mct" / "manifest.json").read_text())
+    assert manifest["storage"]["bytes"]["teachers"] < 1.1 * 3 * 4 * manifest["storage"]["checkpoint_bytes"] / (
+        3 * 4 * 5
+    )
+    assert pd.read_parquet(tmp_path / "mct" / "profile.parquet").columns.tolist() == [
+        "teacher",
+        "t",
+        "line_loss",
+        "path_loss",
+    ]
