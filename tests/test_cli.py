@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import time
+import tomllib
 
 import numpy as np
 import pandas as pd
@@ -53,6 +54,22 @@ BAD_TABLES = {
         ["--target", "died", "--set", "teachers.cout=3"],
         ["teachers.cout", "teachers.count"],
     ),
+    "unknown path": (patients(), ["--target", "died", "--set", "path.kind=bezir"], ["'path.kind'", "'bezier'"]),
+    "unknown optimiser": (patients(), ["--target", "died", "--set", "teachers.optimiser=gasm"], ["'gasm'", "'gsam'"]),
+    "unknown sampler": (patients(), ["--target", "died", "--set", "segments.sampler=stage"], ["'stage'", "'staged'"]),
+    "window outside the training": (
+        patients(),
+        ["--target", "died", "--method", "datm", "--set", "segments.windows=[[1, 0, 20, 40]]"],
+        ["'segments.windows'", "0 to 20, later to 40", "<= 30"],
+    ),
+    "more epochs than trained": (
+        patients(),
+        ["--target", "died", "--method", "mtt", "--set", "teachers.epochs=3"],
+        ["'segments.epochs' is 5", "give 1 to 3"],
+    ),
+    "no student steps": (patients(), ["--target", "died", "--set", "student.steps=0"], ["'student.steps' is 0"]),
+    "no batch": (patients(), ["--target", "died", "--set", "student.batch=0"], ["'student.batch' is 0", "'all'"]),
+    "segment too long": (patients(), ["--target", "died", "--set", "segments.length=1.2"], ["'segments.length'", "1"]),
     "unknown model": (patients(), ["--target", "died", "--set", "model.name=mpl"], ["'mpl'", "'mlp'"]),
 }
 
@@ -176,3 +193,17 @@ def test_interrupted_by_ctrl_c_says_how_to_go_on(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr("attar.run.condense_cohort", interrupted)
     assert attar(monkeypatch, "condense", tmp_path / "cohort.csv", "--target", "died", "--out", tmp_path / "run") == 130
     assert "same command continues" in capsys.readouterr().err
+
+
+def test_recipe_show_prints_toml_that_recipe_takes_back(monkeypatch, capsys, tmp_path):
+    assert attar(monkeypatch, "recipe", "show", "paper/portsmouth", "--method", "datm", "--set", "per_class=200") == 0
+    printed = capsys.readouterr().out
+    found = tomllib.loads(printed)
+    assert (found["method"], found["teachers"]["optimiser"], found["teachers"]["step_size"]) == ("datm", "gsam", 0.01)
+    (tmp_path / "mine.toml").write_text(printed)
+    assert attar(monkeypatch, "recipe", "show", tmp_path / "mine.toml") == 0
+    assert capsys.readouterr().out == printed
+    assert attar(monkeypatch, "recipe", "list") == 0
+    assert "paper/portsmouth" in capsys.readouterr().out.split()
+    assert attar(monkeypatch, "recipe", "show", "paper/portsmuth") == 2
+    assert "'paper/portsmouth'" in capsys.readouterr().err

@@ -4,6 +4,8 @@ import pytest
 
 from attar import recipe
 from attar.errors import RecipeError
+from attar.methods import METHODS
+from attar.segments import SAMPLERS
 
 
 def test_default_recipe_is_whole_and_survives_toml():
@@ -47,6 +49,42 @@ def test_a_wrong_setting_is_named_with_its_legal_values(overrides, words):
         recipe.load("default", overrides)
     for word in words:
         assert word in str(caught.value)
+
+
+def test_a_setting_that_may_be_a_number_or_a_word_is_named_once():
+    with pytest.raises(
+        RecipeError, match=r"^Setting 'student.batch' is 0: should be .* 1, or should be 'all' or 'auto'\.$"
+    ):
+        recipe.load("default", {"student.batch": 0})
+
+
+PAPER = {"portsmouth": (0.01, 0.9, 100), "oxford": (0.02, 0.9, 100), "birmingham": (0.02, 0.9, 100)}
+PAPER |= {"eicu": (0.02, 0.9, 100), "mimic3-mortality": (0.02, 0.0, 60), "mimic3-phenotyping": (0.05, 0.9, 60)}
+
+
+@pytest.mark.parametrize("task", PAPER)
+def test_the_papers_tasks_have_its_settings(task):
+    for method in METHODS:
+        found = recipe.load(f"paper/{task}", {"method": method})
+        teachers = found.teachers
+        assert (teachers.step_size, teachers.momentum, teachers.epochs) == PAPER[task]
+        assert (teachers.count, teachers.prior, found.inputs.iterations) == (50, "none", 20_000)
+        assert (found.inputs.step_size, found.inputs.momentum, found.student.step_size) == (100, 0.9, 0.01)
+        assert (found.inputs.rows, found.inputs.labels, found.inputs.average) == ("free", "hard", 0)
+        assert found.student.steps == (60 if method in ("mtt", "ftd", "datm") else 30)
+        SAMPLERS[found.segments.sampler].check(found)
+    for per_class in (50, 100, 200, 500):
+        datm = recipe.load(f"paper/{task}", {"method": "datm", "per_class": per_class})
+        SAMPLERS["staged"].check(datm)
+        assert datm.teachers.optimiser == ("sgd" if task.startswith("mimic3") else "gsam")
+
+
+def test_every_built_in_recipe_is_listed_and_comes_back_from_its_own_toml(tmp_path):
+    assert {"default", "paper/portsmouth", "paper/eicu"} <= set(recipe.builtin_names())
+    for name in recipe.builtin_names():
+        whole = recipe.load(name, {"method": "datm"})
+        (tmp_path / "again.toml").write_text(whole.toml())
+        assert recipe.load(tmp_path / "again.toml") == whole
 
 
 def test_unknown_recipe_and_broken_files(tmp_path):

@@ -27,6 +27,7 @@ FILES = {
     "split.safetensors",
     "teachers.safetensors",
     "paths.safetensors",
+    "profile.parquet",
     "history.parquet",
     "condensed.safetensors",
     "condensed.parquet",
@@ -41,6 +42,9 @@ def test_a_run_leaves_its_files_and_nothing_else(finished):
     manifest = json.loads((finished / "manifest.json").read_text())
     assert manifest["finished"]
     assert manifest["guards"] == {"skipped": 0, "rolled_back": 0}
+    stored = (finished / "teachers.safetensors").stat().st_size + (finished / "paths.safetensors").stat().st_size
+    assert sum(manifest["storage"]["bytes"].values()) == stored
+    assert manifest["storage"]["times_smaller"] == pytest.approx(5 / 2, rel=0.05), "5 epochs' ends against 2 vectors"
     assert set(manifest["seconds"]) == {"teachers", "paths", "condense", "scores"}
     split = manifest["cohort"]["split"]
     assert (split["train"], split["validation"], split["test"]) == pytest.approx((650, 150, 200), abs=5)
@@ -130,8 +134,8 @@ def test_several_targets_make_one_set(tmp_path):
 
 SCRIPT = """
 import sys
-import attar.run, attar.condense
-attar.run.SECONDS_BETWEEN_SAVES = 0
+import attar.stages, attar.condense
+attar.stages.SECONDS_BETWEEN_SAVES = 0
 attar.condense.CHUNK = 2
 from attar.cli import main
 main()
