@@ -126,10 +126,10 @@ def read_or_draw(journal: Journal, model: Model, task: Task, recipe: Recipe) -> 
             run.write_table("profile.parquet", profile_table(*losses))
             stored = {name: np.asarray(array) for name, array in drawn.stored().items()}
             run.write_arrays("paths.safetensors", vault.pack(stored))
-    starts, ends = points[:, 0], points[:, -1]
     if points.shape[1] > 2:
-        run.write_arrays("teachers.safetensors", vault.pack_teachers(np.stack([starts, ends], axis=1)))
+        run.write_arrays("teachers.safetensors", vault.pack_teachers(points[:, [0, -1]]))
     journal.manifest["storage"] = storage(run, model, recipe)
+    starts, ends = np.moveaxis(vault.unpack_teachers(run.read_arrays("teachers.safetensors")), 1, 0)
     return kind.restore(model, vault.unpack(run.read_arrays("paths.safetensors")), starts, ends)
 
 
