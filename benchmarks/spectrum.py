@@ -1,6 +1,6 @@
 """How broad the supervision of each method is: the spectrum of its segments' displacements; prints a Markdown table.
 
-    uv run benchmarks/spectrum.py OUT [--cohorts ...] [--per-class 50] [--seeds 0 1 2] [--methods ...]
+    uv run benchmarks/spectrum.py OUT [--cohorts ...] [--per-class 50] [--seeds 0 1 2]
 
 OUT is the folder of benchmarks/methods.py. The student can only move in the span of its own gradients, so displacements
 that need many directions cannot all be followed; the matching loss says how much was not.

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from attar import coreset
+from attar import coreset, initial
 from attar.coreset import CORESETS
 
 
@@ -38,14 +38,22 @@ def test_k_centre_by_hand():
     assert sorted(coreset.k_centre(x, 6, np.random.default_rng(0)).tolist()) == list(range(6))
 
 
+def test_nothing_wanted_and_equal_rows(rng):
+    x, y = rng.normal(size=(200, 3)).astype(np.float32), (rng.random((200, 8)) < 0.3).astype(np.float32)
+    for name in ("herding", "k-centre"):
+        assert len(coreset.choose(CORESETS[name], x, y, 1, np.random.default_rng(0)).x) == initial.budget(y, 1) < 8
+    assert sorted(coreset.k_centre(np.zeros((3, 2)), 3, np.random.default_rng(0)).tolist()) == [0, 1, 2]
+
+
 def test_everyone_is_the_training_split_and_a_small_class_is_said(rng):
     x, y = cloud(rng)
     found = coreset.choose(CORESETS["everyone"], x, y, 20, np.random.default_rng(0))
     np.testing.assert_array_equal(found.x, x)
-    assert found.notes == ()
+    assert len(found.notes) == 1
+    assert "real patients" in found.notes[0]
     short = coreset.choose(CORESETS["herding"], x, y, 80, np.random.default_rng(0))
     assert (len(short.x), short.y.sum()) == (140, 60)
-    assert "only 60 training rows" in short.notes[0]
+    assert "only 60 training rows" in short.notes[1]
 
 
 def test_several_labels_each_have_positives(rng):

@@ -48,7 +48,7 @@ def test_the_direction_equals_the_formula_with_one_mask_for_both_gradients(adapt
 
 
 @pytest.mark.parametrize("decay", ["none", "linear"])
-def test_teachers_equal_a_literal_loop(decay, monkeypatch):
+def test_teachers_equal_a_literal_loop(decay):
     """Two epochs of three batches: the step size and with it the radius fall from 1 to 0, or stay."""
     changes = {"optimiser": "gsam", "decay": decay, "epochs": 2, "count": 2, "batch": 4, "step_size": 0.1}
     settings = recipe.load("default", {f"teachers.{key}": value for key, value in changes.items()}).teachers

@@ -53,7 +53,7 @@ def test_an_unknown_method_is_named_with_the_nearest():
         recipe.load("default", {"method": "conwex-line"})
 
 
-@pytest.mark.parametrize("name", ["datm", "herding", "full"])
+@pytest.mark.parametrize("name", ["datm", "random", "herding", "k-centre", "full"])
 def test_a_method_runs_to_its_scores(name, small_cohort, tmp_path_factory):
     folder = tmp_path_factory.mktemp("methods")
     settings = recipe.load("default", {**QUICK, **EPOCHS, "method": name})

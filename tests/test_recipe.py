@@ -5,7 +5,7 @@ import pytest
 from attar import recipe
 from attar.errors import RecipeError
 from attar.methods import METHODS
-from attar.segments import SAMPLERS
+from attar.segments import SAMPLERS, window
 
 
 def test_default_recipe_is_whole_and_survives_toml():
@@ -58,31 +58,70 @@ def test_a_setting_that_may_be_a_number_or_a_word_is_named_once():
         recipe.load("default", {"student.batch": 0})
 
 
-PAPER = {"portsmouth": (0.01, 0.9, 100), "oxford": (0.02, 0.9, 100), "birmingham": (0.02, 0.9, 100)}
-PAPER |= {"eicu": (0.02, 0.9, 100), "mimic3-mortality": (0.02, 0.0, 60), "mimic3-phenotyping": (0.05, 0.9, 60)}
+# teachers' step size, momentum, epochs; model, hidden, dropout; in-loop step size, epochs; final step size, epochs
+PAPER = {
+    "portsmouth": (0.01, 0.9, 100, "mlp", 64, 0.25, 0.05, 50, 0.05, 100),
+    "oxford": (0.02, 0.9, 100, "mlp", 64, 0.25, 0.05, 50, 0.05, 100),
+    "birmingham": (0.02, 0.9, 100, "mlp", 64, 0.25, 0.05, 50, 0.05, 100),
+    "eicu": (0.02, 0.9, 100, "mlp", 256, 0.25, 0.05, 50, 0.05, 100),
+    "mimic3-mortality": (0.02, 0.0, 60, "tcn", 64, 0.75, 0.02, 60, 0.02, 80),
+    "mimic3-phenotyping": (0.05, 0.9, 60, "tcn", 64, 0.75, 0.05, 60, 0.05, 80),
+}
+TABULAR_WINDOWS = {50: (0, 20, 40), 100: (10, 20, 60), 200: (20, 40, 100), 500: (20, 40, 100)}
+MIMIC_WINDOWS = {50: (0, 10, 25), 100: (5, 15, 40), 200: (20, 40, 50), 500: (30, 40, 60)}
 
 
 @pytest.mark.parametrize("task", PAPER)
 def test_the_papers_tasks_have_its_settings(task):
     for method in METHODS:
         found = recipe.load(f"paper/{task}", {"method": method})
-        teachers = found.teachers
-        assert (teachers.step_size, teachers.momentum, teachers.epochs) == PAPER[task]
+        teachers, model, inner, final = found.teachers, found.model, found.selection, found.evaluate
+        settings = (teachers.step_size, teachers.momentum, teachers.epochs, model.name, model.hidden, model.dropout)
+        settings += (inner.step_size, inner.epochs, final.step_size, final.epochs)
+        assert settings == PAPER[task]
+        assert inner.momentum == final.momentum == 0.9
+        assert (final.initialisations, inner.every, found.student.batch) == (10, 10, "auto")
+        assert (found.path.degree, found.path.steps, found.path.step_size, found.path.draws) == (2, 300, 0.01, 5)
+        assert (found.segments.length, found.segments.epochs, found.path.tolerance) == (0.2, 5, 1e-5)
         assert (teachers.count, teachers.prior, found.inputs.iterations) == (50, "none", 20_000)
         assert (found.inputs.step_size, found.inputs.momentum, found.student.step_size) == (100, 0.9, 0.01)
         assert (found.inputs.rows, found.inputs.labels, found.inputs.average) == ("free", "hard", 0)
         assert found.student.steps == (60 if method in ("mtt", "ftd", "datm") else 30)
         SAMPLERS[found.segments.sampler].check(found)
-    for per_class in (50, 100, 200, 500):
+    mimic = task.startswith("mimic3")
+    for per_class, expected in (MIMIC_WINDOWS if mimic else TABULAR_WINDOWS).items():
         datm = recipe.load(f"paper/{task}", {"method": "datm", "per_class": per_class})
         SAMPLERS["staged"].check(datm)
-        assert datm.teachers.optimiser == ("sgd" if task.startswith("mimic3") else "gsam")
+        assert window(datm) == expected
+        assert (datm.teachers.optimiser, datm.teachers.decay) == (("sgd", "none") if mimic else ("gsam", "linear"))
+
+
+@pytest.mark.parametrize("per_class", [1, 50, 100, 150, 200, 500])
+def test_the_default_recipe_fits_every_method_at_every_budget(per_class):
+    for method in METHODS:
+        found = recipe.load("default", {"method": method, "per_class": per_class})
+        SAMPLERS[found.segments.sampler].check(found)
+
+
+def test_a_whole_recipe_of_one_method_is_not_taken_for_another(tmp_path):
+    (tmp_path / "whole.toml").write_text(recipe.load("default", {"method": "datm"}).toml())
+    assert recipe.load(tmp_path / "whole.toml").segments.sampler == "staged"
+    with pytest.raises(RecipeError, match=r"for the method 'datm'.*but 'btm' was asked for"):
+        recipe.load(tmp_path / "whole.toml", {"method": "btm"})
+
+
+def test_a_recipe_builds_on_one_beside_it(tmp_path):
+    (tmp_path / "ground.toml").write_text('base = "paper/eicu"\nper_class = 7\n')
+    (tmp_path / "mine.toml").write_text('base = "ground.toml"\n[teachers]\ncount = 3\n')
+    mine = recipe.load(tmp_path / "mine.toml")
+    assert (mine.per_class, mine.teachers.count, mine.teachers.epochs, mine.model.hidden) == (7, 3, 100, 256)
 
 
 def test_every_built_in_recipe_is_listed_and_comes_back_from_its_own_toml(tmp_path):
     assert {"default", "paper/portsmouth", "paper/eicu"} <= set(recipe.builtin_names())
     for name in recipe.builtin_names():
         whole = recipe.load(name, {"method": "datm"})
+        assert not name.startswith("paper/_")
         (tmp_path / "again.toml").write_text(whole.toml())
         assert recipe.load(tmp_path / "again.toml") == whole
 
@@ -91,6 +130,11 @@ def test_unknown_recipe_and_broken_files(tmp_path):
     with pytest.raises(RecipeError, match=r"no recipe 'defualt'.*Did you mean 'default'"):
         recipe.load("defualt")
     (tmp_path / "broken.toml").write_text("per_class = = 3")
+    (tmp_path / "circle.toml").write_text(f'base = "{tmp_path / "circle.toml"}"')
+    with pytest.raises(RecipeError, match="built on itself"):
+        recipe.load(tmp_path / "circle.toml")
+    with pytest.raises(RecipeError, match=r"no method 'dtam'.*'datm'"):
+        recipe.load({"methods": {"dtam": {"student": {"steps": 3}}}})
     with pytest.raises(RecipeError, match="not valid TOML"):
         recipe.load(tmp_path / "broken.toml")
     with pytest.raises(RecipeError, match="key=value"):

@@ -35,6 +35,7 @@ FILES = {
     "scores.json",
 }
 SAME = ("condensed.parquet", "condensed.csv", "condensed.safetensors", "history.parquet", "scores.json")
+SAME += ("teachers.safetensors", "paths.safetensors", "profile.parquet")
 
 
 def test_a_run_leaves_its_files_and_nothing_else(finished):
@@ -113,6 +114,16 @@ def test_a_finished_run_is_read_back_not_computed_again(finished, small_cohort):
         assert (finished / name).stat().st_mtime_ns == before[name]
 
 
+def test_paths_that_were_lost_are_drawn_again_from_whole_trainings(small_cohort, tmp_path):
+    """Only the teachers' ends are kept beside the paths: if those are removed, the teachers must be trained again."""
+    settings = recipe.load("default", {**QUICK, "method": "mct", "inputs.iterations": 10})
+    condense_cohort(small_cohort, settings, tmp_path / "run")
+    paths = (tmp_path / "run" / "paths.safetensors").read_bytes()
+    (tmp_path / "run" / "paths.safetensors").unlink()
+    condense_cohort(small_cohort, settings, tmp_path / "run")
+    assert (tmp_path / "run" / "paths.safetensors").read_bytes() == paths
+
+
 def test_other_settings_are_refused_in_a_run_folder(finished, small_cohort):
     with pytest.raises(RunError, match=r"teachers\.count was 3, now 4"):
         condense_cohort(small_cohort, recipe.load("default", {**QUICK, "teachers.count": 4}), finished)
@@ -156,12 +167,13 @@ def start(frame_path, folder, settings):
         str(folder),
         *words,
     ]
-    return subprocess.Popen([*command, "--quiet"])
+    return subprocess.Popen([*command, "--share", str(folder.parent / "common"), "--quiet"])
 
 
 def test_killed_at_three_moments_and_resumed_gives_the_same_bytes(small_frame, tmp_path, monkeypatch):
+    """With a method that needs every epoch; the killed run shares its teachers, the whole one does not."""
     small_frame.to_parquet(tmp_path / "cohort.parquet")
-    settings = {**QUICK, "teachers.epochs": 40, "inputs.iterations": 400, "evaluate.epochs": 40}
+    settings = {**QUICK, "method": "mct", "teachers.epochs": 40, "inputs.iterations": 400, "evaluate.epochs": 40}
     monkeypatch.setattr(condense, "CHUNK", 2)
     whole = Cohort.read(tmp_path / "cohort.parquet", target="hospdead")
     condense_cohort(whole, recipe.load("default", settings), tmp_path / "whole")

@@ -51,8 +51,7 @@ def test_the_staged_window_grows_and_holds_whole_segments():
     ("per_class", "window"), [(1, (0, 6)), (50, (0, 6)), (100, (3, 8)), (150, (3, 8)), (500, (6, 12))]
 )
 def test_the_window_is_the_one_of_the_budget(per_class, window):
-    windows = [[50, 0, 6, 12], [100, 3, 8, 18], [200, 6, 12, 30]]
-    start, end = draws("datm", per_class=per_class, **{"segments.windows": windows})
+    start, end = draws("datm", per_class=per_class)
     assert (round(start.min() * 30), round(end.max() * 30)) == window
 
 

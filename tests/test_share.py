@@ -2,8 +2,10 @@ import json
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from attar import recipe
+from attar.errors import RunError
 from attar.run import condense_cohort
 from attar.share import Share
 from conftest import QUICK
@@ -27,21 +29,26 @@ def test_a_value_is_computed_once_for_a_key(tmp_path):
     assert len(calls) == 3
 
 
+def test_a_share_that_is_a_file_is_refused_before_anything_is_trained(small_cohort, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match="--share"):
+        condense_cohort(small_cohort, recipe.load("default", QUICK), tmp_path / "run", share=tmp_path / "file")
+    assert not (tmp_path / "run").exists()
+
+
 def test_runs_that_share_teachers_end_with_the_same_bytes_as_runs_that_do_not(finished, small_cohort, tmp_path):
     """The first sharer trains with every epoch kept; the second, another method, trains nothing."""
     mct = recipe.load("default", {**QUICK, "method": "mct"})
     condense_cohort(small_cohort, mct, tmp_path / "mct", share=tmp_path / "common")
-    kept = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "common").iterdir()}
+    kept = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "common").glob("*-*")}
     assert {name.split("-")[0] for name in kept} == {"teachers", "full", "random"}
     condense_cohort(small_cohort, recipe.load("default", QUICK), tmp_path / "btm", share=tmp_path / "common")
-    assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "common").iterdir()} == kept
+    assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "common").glob("*-*")} == kept
     for name in SAME:
         assert (tmp_path / "btm" / name).read_bytes() == (finished / name).read_bytes(), name
 
     manifest = json.loads((tmp_path / "mct" / "manifest.json").read_text())
-    assert manifest["storage"]["bytes"]["teachers"] < 1.1 * 3 * 4 * manifest["storage"]["checkpoint_bytes"] / (
-        3 * 4 * 5
-    )
+    assert manifest["storage"]["bytes"]["teachers"] < 1.1 * manifest["storage"]["checkpoint_bytes"] / 5
     assert pd.read_parquet(tmp_path / "mct" / "profile.parquet").columns.tolist() == [
         "teacher",
         "t",

@@ -28,10 +28,13 @@ SEARCH_STEP_SIZES = np.geomspace(1e-4, 1.0, 25, dtype=np.float32)
 SEARCH_SEGMENTS = 16
 
 SHORTEST = 0.01
-"""A segment is drawn again if it is shorter than this share of a straight, even walk over the same time."""
+"""A segment is next to nothing below this share of a straight, even walk over the same time: it is drawn again."""
 
 DRAWS = 8
 """How often at most."""
+
+BATCHES = 2
+"""Number of an iteration's key from which its batches are drawn; 0 and 1 are those of path and segment."""
 
 
 class State(NamedTuple):
@@ -47,6 +50,7 @@ class State(NamedTuple):
     log_step_velocity: Array
     reach: Array
     good_x: Array
+    good_average: Array
     good_y: Array
     good_log_step: Array
     streak: Array
@@ -86,6 +90,7 @@ def begin(model: Model, paths: Path, x: np.ndarray, y: np.ndarray, recipe: Recip
         log_step_velocity=zero,
         reach=jnp.ones(()),
         good_x=inputs,
+        good_average=inputs,
         good_y=labels,
         good_log_step=log_step,
         streak=count,
@@ -124,7 +129,7 @@ def search_step_size(model: Model, paths: Path, x: Array, y: Array, recipe: Reci
 def draw_segment(paths: Path, recipe: Recipe, key: Array, iteration: Array) -> Segment:
     """Draw a path and a segment of it; again, a few times at most, while the segment is next to nothing.
 
-    The matching loss divides by a segment's length, which late in a training can be almost zero.
+    The matching loss divides by a segment's length, which late in a training can be almost zero; it is floored there.
     """
     sampler, count = SAMPLERS[recipe.segments.sampler], len(jax.tree.leaves(paths)[0])
 
@@ -132,19 +137,19 @@ def draw_segment(paths: Path, recipe: Recipe, key: Array, iteration: Array) -> S
         path_key, segment_key = jax.random.split(key)
         path = pick(paths, jax.random.randint(path_key, (), 0, count))
         t_start, t_end = sampler.draw(segment_key, recipe, iteration)
-        segment = Segment(path.at(t_start), path.at(t_end))
         even = (t_end - t_start) * jnp.linalg.norm(path.at(jnp.float32(1.0)) - path.at(jnp.float32(0.0)))
-        return segment, jnp.linalg.norm(segment.end - segment.start) < SHORTEST * even
+        segment = Segment(path.at(t_start), path.at(t_end), SHORTEST * even)
+        return segment, jnp.linalg.norm(segment.end - segment.start) < segment.shortest
 
     def again(state: tuple[Array, Segment, Array]) -> tuple[Array, Segment, Array]:
-        return (state[0] + 1, *draw(jax.random.fold_in(key, state[0])))
+        return (state[0] + 1, *draw(jax.random.fold_in(key, BATCHES + state[0])))
 
     first = (jnp.int32(1), *draw(key))
     return lax.while_loop(lambda state: state[2] & (state[0] < DRAWS), again, first)[1]
 
 
 def draw_batches(recipe: Recipe, rows: int, key: Array) -> Array | None:
-    """Draw which rows each student step sees, [steps, batch], every row once in a pass; None if it sees all."""
+    """Draw which rows each student step sees, [steps, batch], in passes over all whole batches; None if it sees all."""
     steps, named = recipe.student.steps, {"all": rows, "auto": max(2 * recipe.per_class, 256)}
     batch = named.get(str(recipe.student.batch)) or int(recipe.student.batch)
     if batch >= rows:
@@ -197,6 +202,7 @@ def run_chunk(
         fine = state.streak == 0
         state = state._replace(
             good_x=jnp.where(fine, state.x, state.good_x),
+            good_average=jnp.where(fine, state.average, state.good_average),
             good_y=jnp.where(fine, state.y, state.good_y),
             good_log_step=jnp.where(fine, state.log_step, state.good_log_step),
         )
@@ -229,7 +235,7 @@ def move(model: Model, paths: Path, legal: Legal, recipe: Recipe, state: State, 
     learned = settings.labels == "learned"
     segment = draw_segment(paths, recipe, key, state.iteration)
     step_size = jnp.exp(state.log_step)
-    batches = draw_batches(recipe, len(state.x), jax.random.fold_in(key, 0))
+    batches = draw_batches(recipe, len(state.x), jax.random.fold_in(key, BATCHES))
     lesson = Lesson(shown(legal, state.x, recipe), state.y, step_size, batches)
     match = GRADIENTS[student.gradient](model, segment, lesson, student.steps, learned)
 
@@ -249,12 +255,13 @@ def move(model: Model, paths: Path, legal: Legal, recipe: Recipe, state: State, 
         label_velocity = settings.momentum * state.label_velocity + match.labels
         y = jnp.clip(state.y - settings.label_step * state.reach * label_velocity, 0.0, 1.0)
         moved = moved._replace(y=y, label_velocity=label_velocity)
-    sound = (match.loss <= settings.loss_limit) & jnp.all(jnp.isfinite(moved.x)) & jnp.isfinite(moved.log_step)
+    finite = [jnp.all(jnp.isfinite(part)) for part in (moved.x, moved.y, moved.log_step)]
+    sound = (match.loss <= settings.loss_limit) & jnp.all(jnp.stack(finite))
     skipped = state._replace(streak=state.streak + 1, skipped=state.skipped + 1)
     rolled_back = skipped._replace(
         x=state.good_x,
         velocity=jnp.zeros_like(state.velocity),
-        average=state.good_x,
+        average=state.good_average,
         y=state.good_y,
         label_velocity=jnp.zeros_like(state.label_velocity),
         log_step=state.good_log_step - jnp.log(2.0),

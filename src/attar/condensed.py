@@ -46,7 +46,10 @@ def table(preparation: Preparation, targets: tuple[Target, ...], x: np.ndarray, 
         frame[target.name] = target.decode(hard[:, index])
     for index, target in enumerate(targets):
         if (hard[:, index] != y[:, index]).any():
-            frame[f"{target.name}_soft"] = y[:, index].astype(np.float64)
+            name = f"{target.name}_soft"
+            while name in frame:
+                name += "_"
+            frame[name] = y[:, index].astype(np.float64)
     return frame
 
 

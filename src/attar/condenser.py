@@ -20,12 +20,13 @@ class Condenser(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    method: a row of `attar.methods.METHODS`.
-    per_class: synthetic patients per class.
-    seed: the only source of randomness; the same seed gives the same patients.
+    method: a row of `attar.methods.METHODS`; None is the recipe's, by default "btm".
+    per_class: synthetic patients per class; None is the recipe's, by default 50.
+    seed: the only source of randomness, the same seed gives the same patients; None is the recipe's, by default 0.
     recipe: name or file of a recipe, or a mapping of settings.
     settings: single settings by dotted name, laid over the recipe, as {"teachers.count": 20}.
     out: run folder to keep and to resume from; None works in a temporary one.
+    share: folder where runs on one cohort have teachers and the scores of all real patients in common.
     verbose: print progress.
 
     After `fit`, `condensed_` holds the synthetic patients and `scores_` what models trained on them reach.
@@ -33,12 +34,13 @@ class Condenser(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        method: str = "btm",
-        per_class: int = 50,
-        seed: int = 0,
+        method: str | None = None,
+        per_class: int | None = None,
+        seed: int | None = None,
         recipe: str | Path | dict[str, Any] = "default",
         settings: dict[str, Any] | None = None,
         out: str | Path | None = None,
+        share: str | Path | None = None,
         verbose: bool = False,
     ) -> None:
         self.method = method
@@ -47,15 +49,18 @@ class Condenser(BaseEstimator):  # type: ignore[misc]
         self.recipe = recipe
         self.settings = settings
         self.out = out
+        self.share = share
         self.verbose = verbose
 
     def fit(self, X: Cohort | pd.DataFrame | np.ndarray, y: Any = None) -> Self:  # noqa: N803
         """Condense a Cohort, or a feature matrix or DataFrame with its outcomes `y`."""
         cohort = X if isinstance(X, Cohort) else Cohort.from_arrays(X, y)
         own = {"method": self.method, "per_class": self.per_class, "seed": self.seed}
-        resolved = recipes.load(self.recipe, {**own, **(self.settings or {})})
+        given = {key: value for key, value in own.items() if value is not None}
+        resolved = recipes.load(self.recipe, {**given, **(self.settings or {})})
         watch = Lines() if self.verbose else Silent()
         with tempfile.TemporaryDirectory(prefix="attar-") as scratch:
-            self.condensed_: Condensed = condense_cohort(cohort, resolved, self.out or Path(scratch) / "run", watch)
+            folder = self.out or Path(scratch) / "run"
+            self.condensed_: Condensed = condense_cohort(cohort, resolved, folder, watch, share=self.share)
         self.scores_ = self.condensed_.scores
         return self

@@ -34,11 +34,11 @@ def herding(x: np.ndarray, wanted: int, rng: np.random.Generator) -> np.ndarray:
 def k_centre(x: np.ndarray, wanted: int, rng: np.random.Generator) -> np.ndarray:
     """Pick the row nearest to the mean, then always the row farthest from all picked ones (Gonzalez 1985)."""
     picked = [int(np.sum((x - x.mean(axis=0)) ** 2, axis=1).argmin())]
-    gaps = np.sum((x - x[picked[0]]) ** 2, axis=1)
+    gaps = np.full(len(x), np.inf)
     while len(picked) < wanted:
-        picked.append(int(gaps.argmax()))
         gaps = np.minimum(gaps, np.sum((x - x[picked[-1]]) ** 2, axis=1))
         gaps[picked] = -1.0
+        picked.append(int(gaps.argmax()))
     return np.array(picked)
 
 
@@ -53,12 +53,12 @@ CORESETS: dict[str, Pick] = {"random": random, "herding": herding, "k-centre": k
 def choose(pick: Pick, x: np.ndarray, y: np.ndarray, per_class: int, rng: np.random.Generator) -> Initial:
     """Pick rows of every class, or with several labels of every label, each row at most once."""
     rows: list[int] = []
-    notes = []
+    notes = ["This method picks real patients: its table holds rows of the cohort, not synthetic ones."]
     for name, pool, wanted in initial.shares(y, per_class):
         pool = pool[~np.isin(pool, rows)]
         if len(pool) < wanted and pick is not everyone:
             notes.append(f"{name} has only {len(pool)} training rows to pick from, not {wanted}: all were picked.")
-        if len(pool):
+        if wanted and len(pool):
             rows += pool[pick(x[pool], min(wanted, len(pool)), rng)].tolist()
     source = np.sort(rows)
     return Initial(x[source], y[source].astype(np.float32), source, tuple(notes))

@@ -23,10 +23,11 @@ from attar.models.student import follow, pull_all, steepness
 
 
 class Segment(NamedTuple):
-    """Where the student starts and where it should arrive, both [p]."""
+    """Where the student starts and where it should arrive, both [p]; the least length that the loss divides by."""
 
     start: Array
     end: Array
+    shortest: Array | float = 0.0
 
 
 class Lesson(NamedTuple):
@@ -52,7 +53,8 @@ Gradient = Callable[[Model, Segment, Lesson, int, bool], Match]
 
 def distance(reached: Array, segment: Segment) -> tuple[Array, Array]:
     """Return the normalised matching loss and its gradient with respect to the reached parameters."""
-    gap, length = reached - segment.end, jnp.sum((segment.start - segment.end) ** 2)
+    gap = reached - segment.end
+    length = jnp.maximum(jnp.sum((segment.start - segment.end) ** 2), segment.shortest**2)
     return jnp.sum(gap**2) / length, 2.0 * gap / length
 
 

@@ -125,6 +125,7 @@ class Evaluate(Training):
 
     initialisations: Count
     draws: Count
+    full_epochs: Count
 
 
 class Recipe(Section):
@@ -153,11 +154,11 @@ class Recipe(Section):
 
 
 def builtin_names() -> list[str]:
-    """List the recipes that come with attar: files of the folder `recipes`, one folder deep."""
+    """List the recipes that come with attar: files of the folder `recipes`, one folder deep, but not their bases."""
     root = files("attar.recipes")
     folders = {"": root} | {f"{entry.name}/": entry for entry in root.iterdir() if entry.is_dir()}
     names = (prefix + entry.name for prefix, folder in folders.items() for entry in folder.iterdir())
-    return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
+    return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml") and "/_" not in name)
 
 
 def load(source: str | Path | Settings = "default", overrides: Settings | None = None) -> Recipe:
@@ -169,15 +170,22 @@ def load(source: str | Path | Settings = "default", overrides: Settings | None =
     default = _read("default")
     asked = dict(source) if isinstance(source, Mapping) else {} if source == "default" else _read(source)
     given = _nested(overrides or {})
-    name = given.get("method", asked.get("method", default["method"]))
-    own = asked.pop("methods", {}).get(name, {})
+    name = str(given.get("method", asked.get("method", default["method"])))
+    if asked.get("method", name) != name:
+        raise RecipeError(
+            f"The recipe is one for the method {asked['method']!r} and has its settings, but {name!r} was asked for. "
+            f"Take the line `method` out of the recipe, or ask for no other method."
+        )
+    by_method = asked.pop("methods", {})
+    for other in by_method:
+        method(other)
     settings = default
-    for layer in (_nested(method(name).settings()), asked, own, given):
+    for layer in (_nested(method(name).settings()), asked, by_method.get(name, {}), given):
         settings = _over(settings, layer)
     try:
         return Recipe.model_validate(settings)
     except ValidationError as error:
-        raise RecipeError(_explain(error, settings)) from None
+        raise RecipeError(_explain(error)) from None
 
 
 def parse_overrides(pairs: Iterable[str]) -> dict[str, Any]:
@@ -194,7 +202,7 @@ def parse_overrides(pairs: Iterable[str]) -> dict[str, Any]:
     return overrides
 
 
-def _read(source: str | Path) -> dict[str, Any]:
+def _read(source: str | Path, above: tuple[str, ...] = ()) -> dict[str, Any]:
     builtin = files("attar.recipes") / f"{source}.toml"
     path = builtin if builtin.is_file() else Path(source)
     if not path.is_file():
@@ -206,7 +214,12 @@ def _read(source: str | Path) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise RecipeError(f"The recipe {source} is not valid TOML: {error}.") from None
     base = settings.pop("base", None)
-    return _over(_read(base), settings) if base else settings
+    if base is None:
+        return settings
+    if len(above) > 9:
+        raise RecipeError(f"The recipe {source} is built on itself, or on more than ten others: see its `base`.")
+    beside = Path(source).parent / str(base)
+    return _over(_read(beside if beside.is_file() else str(base), (*above, str(source))), settings)
 
 
 def _over(base: dict[str, Any], top: Settings) -> dict[str, Any]:
@@ -237,7 +250,7 @@ def _flatten(settings: Settings, prefix: str = "") -> Iterable[tuple[str, Any]]:
             yield f"{prefix}{key}", value
 
 
-def _explain(error: ValidationError, settings: Settings) -> str:
+def _explain(error: ValidationError) -> str:
     known = [key for key, _ in _flatten(_read("default"))]
     unknown: list[str] = []
     problems: dict[str, list[str]] = {}

@@ -41,6 +41,7 @@ def condense_cohort(
     are given the same `share` folder train their teachers and score the whole cohort only once.
     """
     check(recipe)
+    shared = Share(share)
     choose = method(recipe.method).choose
     split = cohort.split(recipe.seed)
     data = prepare(cohort, split, recipe.prepare.clip, recipe.prepare.indicators)
@@ -54,7 +55,7 @@ def condense_cohort(
         start = initial.draw(data.x_train, data.y_train, recipe.per_class, recipe.inputs.start, rng)
     with Run(folder) as run:
         manifest = run.claim(recipe, describe(cohort, split, start, source))
-        journal = Journal(run, manifest, watch or Silent(), Share(share))
+        journal = Journal(run, manifest, watch or Silent(), shared)
         for warning in manifest["warnings"]:
             journal.watch.say(warning)
         run.write("preparation.json", data.preparation.model_dump_json(indent=1).encode())
@@ -64,9 +65,8 @@ def condense_cohort(
         if choose:
             stages.export_chosen(journal, start, data, cohort)
         else:
-            prevalence = start.y.mean(axis=0)
-            task = teach.task(data.x_train, data.y_train, recipe.teachers.prior, prevalence)
-            stages.read_or_teach(journal, model, task, recipe, prevalence)
+            task = teach.task(data.x_train, data.y_train, recipe.teachers.prior, start.y.mean(axis=0))
+            stages.read_or_teach(journal, model, task, recipe)
             paths = stages.read_or_draw(journal, model, task, recipe)
             stages.read_or_condense(journal, model, paths, start, data, cohort, recipe)
         if not run.has("scores.json"):

@@ -57,7 +57,7 @@ class Staged(Epochs):
         """The window must hold M epochs from the first iteration on, and fit into the training."""
         super().check(recipe)
         epochs, trained = recipe.segments.epochs, recipe.teachers.epochs
-        first, before, after = _window(recipe)
+        first, before, after = window(recipe)
         if not (first + epochs <= before <= after <= trained):
             raise RecipeError(
                 f"Setting 'segments.windows' gives epochs {first} to {before}, later to {after}, at "
@@ -67,7 +67,7 @@ class Staged(Epochs):
 
     def draw(self, key: Array, recipe: Recipe, iteration: Array) -> tuple[Array, Array]:
         """Draw the first epoch so that the whole segment lies in the window of this iteration."""
-        first, before, after = _window(recipe)
+        first, before, after = window(recipe)
         ramp = max(1, round(recipe.segments.ramp * recipe.inputs.iterations))
         last = jnp.minimum(before + (after - before) * iteration // ramp, after)
         return _span(key, jnp.int32(first), last, recipe)
@@ -79,7 +79,7 @@ def _span(key: Array, first: Array, last: Array, recipe: Recipe) -> tuple[Array,
     return start / trained, (start + epochs) / trained
 
 
-def _window(recipe: Recipe) -> tuple[int, int, int]:
+def window(recipe: Recipe) -> tuple[int, int, int]:
     """Return the window of the largest budget that is not above the run's, else of the smallest."""
     rows = sorted(recipe.segments.windows)
     return next((row for row in reversed(rows) if row[0] <= recipe.per_class), rows[0])[1:]

@@ -2,18 +2,34 @@
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from attar.store import Arrays, Folder
 
+HOURS_OF_A_LEFTOVER = 24.0
+
+
+class Common(Folder):
+    """The folder itself, which may be written by several runs at once."""
+
+    option = "--share"
+
 
 class Share:
     """A folder of results under the fingerprint of all they depend on; without a folder everything is computed."""
 
     def __init__(self, folder: str | Path | None) -> None:
-        self.folder = Folder(folder) if folder else None
+        self.folder = Common(folder) if folder else None
+        if self.folder is not None:
+            self.folder.write(
+                "README.txt", b"Results that runs of attar have in common. It may be removed at any time.\n"
+            )
+            for leftover in self.folder.folder.glob(".*.part"):
+                if time.time() - leftover.stat().st_mtime > 3600 * HOURS_OF_A_LEFTOVER:
+                    leftover.unlink(missing_ok=True)
 
     def __bool__(self) -> bool:
         return self.folder is not None

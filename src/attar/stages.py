@@ -1,9 +1,13 @@
 """The stages of a run, each read back if it is in the run folder; interrupted, each goes on from its last state."""
 
+import hashlib
+import pathlib
+import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any
 
 import jax
@@ -11,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from attar import __version__, condense, history, teach
+from attar import condense, history, teach
 from attar.cohort import Cohort
 from attar.condensed import arrays, table
 from attar.evaluate.arms import Scores, score_arms
@@ -53,39 +57,60 @@ class Journal:
             self.run.write_json("manifest.json", self.manifest)
 
     def key(self, recipe: Recipe, *sections: str) -> dict[str, Any]:
-        """Return what a shared result depends on: the data, the seed and these sections of the recipe."""
+        """Return what a shared result depends on: the code, the data, the seed and these sections of the recipe."""
         settings = recipe.model_dump(include={"seed", "prepare", "model", *sections})
-        made_by = {"attar": __version__, "jax": jax.__version__}
-        return {**made_by, "cohort": self.manifest["cohort"]["fingerprint"], **settings}
+        return {**maker(), "cohort": self.manifest["cohort"]["fingerprint"], **settings}
 
 
-class Due:
-    """Says now and then that it is time to save."""
+def maker() -> dict[str, str]:
+    """Return what made a result: versions, kind of machine, and a digest of attar's own source."""
+    package = pathlib.Path(__file__).parent
+    digest = hashlib.sha256()
+    for file in sorted(package.rglob("*.py")):
+        digest.update(file.read_bytes())
+    versions = {"jax": jax.__version__, "jaxlib": version("jaxlib"), "numpy": np.__version__}
+    return {"attar": digest.hexdigest(), "machine": platform.machine(), **versions}
 
-    def __init__(self) -> None:
+
+class Saver:
+    """Saves a state now and then, and less often if that takes long."""
+
+    def __init__(self, run: Run, name: str) -> None:
+        self.run, self.name = run, name
+        self.last, self.pause = time.monotonic(), SECONDS_BETWEEN_SAVES
+
+    def offer(self, state: Callable[[], dict[str, Any]]) -> None:
+        """Save the state if the last time is long enough ago: ten times as long as saving took."""
+        began = time.monotonic()
+        if began - self.last < self.pause:
+            return
+        self.run.write_arrays(self.name, state())
         self.last = time.monotonic()
-
-    def __call__(self) -> bool:
-        """Tell whether the last time is long enough ago."""
-        if time.monotonic() - self.last < SECONDS_BETWEEN_SAVES:
-            return False
-        self.last = time.monotonic()
-        return True
+        self.pause = max(SECONDS_BETWEEN_SAVES, 10 * (self.last - began))
 
 
-def read_or_teach(journal: Journal, model: Model, task: Task, recipe: Recipe, prevalence: np.ndarray) -> None:
-    """Train the teachers, or take those that another run on this cohort shares."""
-    run = journal.run
+def read_or_teach(journal: Journal, model: Model, task: Task, recipe: Recipe) -> None:
+    """Train the teachers, or take those that another run on this cohort shares.
+
+    Trains them again if only their ends are left, but the paths drawn from all their epochs were lost.
+    """
+    run, every_epoch = journal.run, PATHS[recipe.path.kind].every_epoch
+    vault = Vault(model, recipe)
+    if run.has("teachers.safetensors") and every_epoch and not run.has("paths.safetensors"):
+        points = vault.unpack_teachers(run.read_arrays("teachers.safetensors"))
+        if points.shape[1] <= recipe.teachers.epochs:
+            run.remove("teachers.safetensors")
     if not run.has("teachers.safetensors"):
-        key = journal.key(recipe, "teachers") | {"condensed prevalence": prevalence.tolist()}
+        key = journal.key(recipe, "teachers")
         key["teachers"].pop("store")
-        every_epoch = PATHS[recipe.path.kind].every_epoch or bool(journal.share)
+        key["offset"] = task.offset.tolist()
+        keep_all = every_epoch or bool(journal.share)
         with journal.stage("teachers"):
             shared = journal.share.arrays(
-                "teachers", key, lambda: {"points": train_teachers(journal, model, task, recipe, every_epoch)}
+                "teachers", key, lambda: {"points": train_teachers(journal, model, task, recipe, keep_all)}
             )
-            points = shared["points"] if PATHS[recipe.path.kind].every_epoch else shared["points"][:, [0, -1]]
-            run.write_arrays("teachers.safetensors", Vault(model, recipe).pack_teachers(points))
+            points = shared["points"] if every_epoch else shared["points"][:, [0, -1]]
+            run.write_arrays("teachers.safetensors", vault.pack_teachers(points))
     run.remove("teaching.safetensors")
 
 
@@ -98,13 +123,12 @@ def train_teachers(journal: Journal, model: Model, task: Task, recipe: Recipe, e
         if saved["points"].shape[1] == (settings.epochs + 1 if every_epoch else 2):
             fit = Fit(jnp.asarray(saved["theta"]), jnp.asarray(saved["velocity"]))
             resume = teach.Progress(int(saved["epochs"]), fit, saved["points"])
-    due = Due()
+    saver = Saver(run, "teaching.safetensors")
 
     def seen(progress: teach.Progress) -> None:
         watch.update(progress.epochs)
-        if due():
-            state = {"epochs": np.int64(progress.epochs), "points": progress.points, **progress.fit._asdict()}
-            run.write_arrays("teaching.safetensors", state)
+        reached = {"epochs": np.int64(progress.epochs), "points": progress.points}
+        saver.offer(lambda: {**reached, **progress.fit._asdict()})
 
     total = settings.epochs * len(teach.groups(model, settings))
     watch.stage(f"teachers ({settings.count})", total, resume.epochs if resume else 0)
@@ -167,15 +191,14 @@ def read_or_condense(
         saved = run.read_arrays("condensing.safetensors")
         state = condense.State(*(jnp.asarray(saved[field]) for field in condense.State._fields))
         chunks.append(history.from_arrays(saved))
-    due = Due()
+    saver = Saver(run, "condensing.safetensors")
 
     def seen(state: condense.State, chunk: condense.Chunk) -> None:
         chunks.append(chunk)
         watch.update(
             int(state.iteration), f"loss {float(chunk.loss.mean()):.2f}, validation AUPRC {float(state.best_score):.3f}"
         )
-        if due():
-            run.write_arrays("condensing.safetensors", {**state._asdict(), **history.to_arrays(chunks)})
+        saver.offer(lambda: {**state._asdict(), **history.to_arrays(chunks)})
 
     with journal.stage("condense"):
         watch.stage("condense", recipe.inputs.iterations, int(state.iteration) if state else 0)

@@ -4,7 +4,9 @@ import errno
 import io
 import json
 import os
+import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,6 +27,8 @@ Arrays = dict[str, np.ndarray]
 class Folder:
     """A folder whose files are written whole or not at all."""
 
+    option = "--out"
+
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
 
@@ -42,7 +46,7 @@ class Folder:
 
     def write(self, name: str, data: bytes) -> None:
         """Write a file so that a crash leaves the old one or the new one, never half of it."""
-        path, part = self.folder / name, self.folder / f".{name}.{os.getpid()}.part"
+        path, part = self.folder / name, self.folder / f".{name}.{uuid.uuid4().hex}.part"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with part.open("wb") as file:
@@ -51,8 +55,9 @@ class Folder:
                 os.fsync(file.fileno())
             part.replace(path)
         except OSError as error:
-            part.unlink(missing_ok=True)
-            raise RunError(_cannot_write(path, error)) from None
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
+            raise RunError(_cannot_write(path, error, self.option)) from None
 
     def write_json(self, name: str, value: Any) -> None:
         """Write JSON that a person can read."""
@@ -116,7 +121,7 @@ class Run(Folder):
                 f"Another attar process is working in {self.folder}. Wait for it to end, or give --out another folder."
             ) from None
         except OSError as error:
-            raise RunError(_cannot_write(self.folder, error)) from None
+            raise RunError(_cannot_write(self.folder, error, self.option)) from None
         for leftover in self.folder.glob(".*.part"):
             leftover.unlink()
         return self
@@ -180,9 +185,9 @@ def _damaged(path: Path) -> str:
     return f"{path} is damaged. Remove it and run the same command again to make it anew."
 
 
-def _cannot_write(path: Path, error: OSError) -> str:
+def _cannot_write(path: Path, error: OSError, option: str) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return (
             f"No space is left on the disk for {path}. Free some and run the same command again: it goes on from there."
         )
-    return f"Cannot write {path}: {error.strerror}. Give --out a folder that can be written."
+    return f"Cannot write {path}: {error.strerror}. Give {option} a folder that can be written."

@@ -1,6 +1,6 @@
 """The arms of a run: the full cohort, random subsets, the condensed table and the condensed arrays, scored alike."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax.numpy as jnp
@@ -38,26 +38,21 @@ def score_arms(
     theta = train.fresh(model, draw_key, settings.initialisations)
     test = jnp.asarray(arrays.x_test), jnp.asarray(arrays.y_test)
     validation = jnp.asarray(arrays.x_validation), jnp.asarray(arrays.y_validation)
-    watch.stage("scores", settings.epochs + settings.draws + len(condensed))
+    watch.stage("scores", settings.full_epochs + settings.draws + len(condensed))
 
-    def large(x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
-        fitted = utility.fit_full(
-            model,
-            theta,
-            jnp.asarray(x),
-            jnp.asarray(y),
-            *validation,
-            draw_key,
-            settings,
-            lambda n: watch.update(n, "full"),
-        )
+    stopped = settings.model_copy(update={"epochs": settings.full_epochs})
+
+    def large(x: np.ndarray, y: np.ndarray, seen: Callable[[int], None] = lambda epoch: None) -> dict[str, Any]:
+        fitted = utility.fit_full(model, theta, jnp.asarray(x), jnp.asarray(y), *validation, draw_key, stopped, seen)
         return utility.measure(model, fitted, *test)
 
     def small(x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
         return utility.measure_small(model, theta, jnp.asarray(x), jnp.asarray(y), draw_key, settings, *test)
 
     def full() -> Scores:
-        return _arm(len(arrays.x_train), [large(arrays.x_train, arrays.y_train)])
+        return _arm(
+            len(arrays.x_train), [large(arrays.x_train, arrays.y_train, lambda epoch: watch.update(epoch, "full"))]
+        )
 
     def random() -> Scores:
         draws = []
@@ -65,7 +60,7 @@ def score_arms(
             rng = np.random.default_rng([recipe.seed, draw])
             subset = initial.draw(arrays.x_train, arrays.y_train, recipe.per_class, "real", rng)
             draws.append(small(subset.x, subset.y))
-            watch.update(settings.epochs + draw + 1, "random")
+            watch.update(settings.full_epochs + draw + 1, "random")
         return _arm(initial.budget(arrays.y_train, recipe.per_class), draws)
 
     arms = {
@@ -75,7 +70,7 @@ def score_arms(
     for number, (name, (x, y)) in enumerate(condensed.items()):
         fit = large if len(x) > len(arrays.x_train) // 2 else small
         arms[name] = _arm(len(x), [fit(x, y)])
-        watch.update(settings.epochs + settings.draws + number + 1, name)
+        watch.update(settings.full_epochs + settings.draws + number + 1, name)
     return arms
 
 
