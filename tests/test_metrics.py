@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from attar.evaluate.metrics import METRICS, macro
+from attar.evaluate.metrics import METRICS, counted, macro, per_label
 
 JITTED = {name: jax.jit(metric) for name, metric in METRICS.items()}
 REFERENCE = {"auroc": roc_auc_score, "auprc": average_precision_score}
@@ -32,7 +32,15 @@ def test_negative_zero_and_extremes_rank_like_numbers():
     assert float(METRICS["auprc"](scores, y)) == pytest.approx(average_precision_score(y, finite), abs=1e-6)
 
 
-def test_macro_is_the_mean_over_labels(rng):
+def test_macro_is_the_mean_over_the_labels_that_are_not_too_rare(rng):
     logits, y = rng.normal(size=(80, 3)).astype(np.float32), (rng.random((80, 3)) < 0.4).astype(np.float32)
-    expected = np.mean([average_precision_score(y[:, label], logits[:, label]) for label in range(3)])
-    assert float(macro(METRICS["auprc"], logits, y)) == pytest.approx(expected, abs=1e-6)
+    each = [average_precision_score(y[:, label], logits[:, label]) for label in range(3)]
+    values = per_label(METRICS["auprc"], logits, y)
+    np.testing.assert_allclose(values, each, atol=1e-6)
+    assert float(macro(values, y)) == pytest.approx(np.mean(each), abs=1e-6)
+    y[:, 1] = np.arange(80) < 9
+    assert counted(y).tolist() == [True, False, True]
+    assert float(macro(values, y)) == pytest.approx((each[0] + each[2]) / 2, abs=1e-6)
+    y[:, 1] = np.arange(80) >= 9
+    assert counted(y).tolist() == [True, False, True]
+    assert counted(y[:, 1:2]).tolist() == [True], "a single label always counts"

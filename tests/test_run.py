@@ -16,7 +16,7 @@ import pytest
 from attar import condense, load, recipe
 from attar.cohort import Cohort
 from attar.errors import RecipeError, RunError
-from attar.run import condense_cohort
+from attar.run import condense_cohort, thin_labels
 from attar.seeds import stream
 from conftest import QUICK
 
@@ -141,6 +141,20 @@ def test_several_targets_make_one_set(tmp_path):
     assert condensed.frame()[["label_diabetes", "label_arthritis", "label_asthma"]].isin([0.0, 1.0]).all(axis=None)
     arms = condensed.scores["arms"]
     assert arms["condensed"]["rows"] == arms["random"]["rows"] == len(condensed.x)
+    for arm in arms.values():
+        each = [arm["labels"][target.name]["auprc"]["mean"] for target in condensed.targets]
+        assert np.mean(each) == pytest.approx(arm["auprc"]["mean"])
+
+
+def test_a_target_too_rare_to_score_is_named_and_left_out_of_the_mean():
+    frame = Cohort.read("nhanes").frame.assign(
+        common=lambda table: (table.index % 3 == 0) * 1, rare=lambda table: (table.index % 150 == 0) * 1
+    )
+    cohort = Cohort.of(frame, ["common", "rare"])
+    split = cohort.split(0)
+    notes = thin_labels(cohort, split)
+    assert [("'rare'" in note, "only" in note) for note in notes] == [(True, True)] * len(notes)
+    assert any("test split" in note for note in notes)
 
 
 SCRIPT = """

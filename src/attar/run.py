@@ -15,6 +15,7 @@ from attar.cohort import Cohort, Schema, Split
 from attar.condensed import Condensed
 from attar.errors import DataError, RecipeError, RunError, nearest
 from attar.evaluate.arms import Scores
+from attar.evaluate.metrics import counted
 from attar.methods import method
 from attar.models import MODELS, Model
 from attar.paths import PATHS
@@ -113,6 +114,21 @@ def refuse_large(recipe: Recipe, data: Arrays) -> None:
         )
 
 
+def thin_labels(cohort: Cohort, split: Split) -> list[str]:
+    """Name the labels that are too rare in a part of the split to count in the mean over labels."""
+    notes = []
+    for part, rows in (("validation", split.validation), ("test", split.test)):
+        here = np.asarray(counted(cohort.labels[rows]))
+        for target, counts, labels in zip(cohort.schema.targets, here, cohort.labels[rows].T, strict=True):
+            if not counts:
+                fewer = int(min(labels.sum(), len(labels) - labels.sum()))
+                notes.append(
+                    f"Target {target.name!r} has only {fewer} patients of its rarer class in the {part} split: it is "
+                    "scored, but left out of the mean over targets."
+                )
+    return notes
+
+
 def describe(cohort: Cohort, split: Split, start: initial.Initial, source: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the manifest of a new run."""
     return {
@@ -129,7 +145,7 @@ def describe(cohort: Cohort, split: Split, start: initial.Initial, source: Mappi
             "schema": cohort.schema.model_dump(mode="json"),
             "source": dict(source) if source else None,
         },
-        "warnings": [*cohort.warnings, *start.notes],
+        "warnings": [*cohort.warnings, *start.notes, *thin_labels(cohort, split)],
         "seconds": {},
         "guards": {},
         "finished": False,

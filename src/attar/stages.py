@@ -255,13 +255,14 @@ def evaluate_run(journal: Journal, model: Model, data: Arrays, cohort: Cohort, r
         "condensed": arrays(data.preparation, cohort.schema.targets, run.read_table("condensed.parquet")),
         "condensed_raw": (kept["x"], kept["y"]),
     }
+    names = [target.name for target in cohort.schema.targets]
     selection: dict[str, Any] = {"metric": None, "iteration": 0}
     if np.isfinite(kept["score"]):
         selection = {"metric": "val_auprc", "iteration": int(kept["iteration"]), "value": float(kept["score"])}
     with journal.stage("scores"):
         scores = {
             "arms": score_arms(
-                model, data, sets, recipe, journal.watch, journal.share, journal.key(recipe, "evaluate")
+                model, data, sets, names, recipe, journal.watch, journal.share, journal.key(recipe, "evaluate")
             ),
             "method": recipe.method,
             "per_class": recipe.per_class,

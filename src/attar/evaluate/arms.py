@@ -1,6 +1,6 @@
 """The arms of a run: the full cohort, random subsets, the condensed table and the condensed arrays, scored alike."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -8,6 +8,7 @@ import numpy as np
 
 from attar import initial, train
 from attar.evaluate import utility
+from attar.evaluate.metrics import counted
 from attar.models import Model
 from attar.prepare import Arrays
 from attar.progress import Watch
@@ -23,6 +24,7 @@ def score_arms(
     model: Model,
     arrays: Arrays,
     condensed: Mapping[str, Set],
+    labels: Sequence[str],
     recipe: Recipe,
     watch: Watch,
     share: Share,
@@ -50,9 +52,8 @@ def score_arms(
         return utility.measure_small(model, theta, jnp.asarray(x), jnp.asarray(y), draw_key, settings, *test)
 
     def full() -> Scores:
-        return _arm(
-            len(arrays.x_train), [large(arrays.x_train, arrays.y_train, lambda epoch: watch.update(epoch, "full"))]
-        )
+        whole = large(arrays.x_train, arrays.y_train, lambda epoch: watch.update(epoch, "full"))
+        return arm(len(arrays.x_train), [whole], arrays.y_test, labels)
 
     def random() -> Scores:
         draws = []
@@ -61,7 +62,7 @@ def score_arms(
             subset = initial.draw(arrays.x_train, arrays.y_train, recipe.per_class, "real", rng)
             draws.append(small(subset.x, subset.y))
             watch.update(settings.full_epochs + draw + 1, "random")
-        return _arm(initial.budget(arrays.y_train, recipe.per_class), draws)
+        return arm(initial.budget(arrays.y_train, recipe.per_class), draws, arrays.y_test, labels)
 
     arms = {
         "full": share.json("full", key, full),
@@ -69,15 +70,23 @@ def score_arms(
     }
     for number, (name, (x, y)) in enumerate(condensed.items()):
         fit = large if len(x) > len(arrays.x_train) // 2 else small
-        arms[name] = _arm(len(x), [fit(x, y)])
+        arms[name] = arm(len(x), [fit(x, y)], arrays.y_test, labels)
         watch.update(settings.full_epochs + settings.draws + number + 1, name)
     return arms
 
 
-def _arm(rows: int, measured: list[dict[str, Any]]) -> Scores:
-    arm: Scores = {"rows": rows}
+def arm(rows: int, measured: list[dict[str, Any]], y_test: np.ndarray, labels: Sequence[str]) -> Scores:
+    """Return the scores of an arm from metrics [networks, labels]: over all labels that count, and label by label."""
+    result: Scores = {"rows": rows}
+    by_label: Scores = {name: {} for name in labels}
     for metric in measured[0]:
         values = np.concatenate([np.asarray(part[metric], np.float64) for part in measured])
-        arm[metric] = {"mean": float(values.mean()), "std": float(values.std(ddof=1)) if len(values) > 1 else 0.0}
-        arm[metric]["values"] = values.tolist()
-    return arm
+        whole = values[:, np.asarray(counted(y_test))].mean(axis=1)
+        result[metric] = _spread(whole) | {"values": whole.tolist()}
+        for index, name in enumerate(labels):
+            by_label[name][metric] = _spread(values[:, index])
+    return result | ({"labels": by_label} if len(labels) > 1 else {})
+
+
+def _spread(values: np.ndarray) -> dict[str, float]:
+    return {"mean": float(values.mean()), "std": float(values.std(ddof=1)) if len(values) > 1 else 0.0}

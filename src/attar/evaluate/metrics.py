@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 
 
@@ -47,6 +48,22 @@ def area_under_roc(scores: Array, y: Array) -> Array:
 METRICS: dict[str, Callable[[Array, Array], Array]] = {"auroc": area_under_roc, "auprc": average_precision}
 
 
-def macro(metric: Callable[[Array, Array], Array], logits: Array, y: Array) -> Array:
-    """Return the metric of logits [rows, labels], averaged over labels."""
-    return jnp.mean(jax.vmap(metric, (1, 1))(logits, y))
+FEW = 10
+"""A label with fewer positives or negatives than this has no part in a mean over several labels: it would be noise."""
+
+
+def per_label(metric: Callable[[Array, Array], Array], logits: Array, y: Array) -> Array:
+    """Return the metric of each label of logits [rows, labels]."""
+    return jax.vmap(metric, (1, 1))(logits, y)
+
+
+def counted(y: Array | np.ndarray) -> Array:
+    """Tell which labels of y [rows, labels] have a part in the mean over labels; all, if none has enough positives."""
+    positives = y.sum(axis=0)
+    enough = jnp.minimum(positives, len(y) - positives) >= FEW
+    return enough | ~enough.any()
+
+
+def macro(values: Array, y: Array) -> Array:
+    """Return the mean of values [..., labels] over the labels that count."""
+    return jnp.mean(values, axis=-1, where=counted(y))

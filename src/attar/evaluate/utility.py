@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array, lax
 
 from attar import train
-from attar.evaluate.metrics import METRICS, average_precision, macro
+from attar.evaluate.metrics import METRICS, average_precision, macro, per_label
 from attar.models import Model
 from attar.recipe import Training
 
@@ -45,7 +45,7 @@ def fit_full(
     for epoch in range(settings.epochs):
         step_key = jax.random.fold_in(key, epoch)
         fit = train.epoch(model, fit, task, step_key, settings.step_size, settings.momentum, settings.batch)
-        score = measure(model, fit.theta, x_validation, y_validation)["auprc"]
+        score = macro(measure(model, fit.theta, x_validation, y_validation)["auprc"], y_validation)
         better = score > best_score
         best, best_score = jnp.where(better[:, None], fit.theta, best), jnp.where(better, score, best_score)
         watch(epoch + 1)
@@ -54,11 +54,11 @@ def fit_full(
 
 @partial(jax.jit, static_argnames="model")
 def measure(model: Model, theta: Array, x: Array, y: Array) -> dict[str, Array]:
-    """Return each metric of networks [networks, p] on real rows, {name: [networks]}."""
+    """Return each metric of networks [networks, p] on real rows, {name: [networks, labels]}."""
 
     def one(theta: Array) -> dict[str, Array]:
         logits = model.apply(theta, x)
-        return {name: macro(metric, logits, y) for name, metric in METRICS.items()}
+        return {name: per_label(metric, logits, y) for name, metric in METRICS.items()}
 
     return lax.map(one, theta)
 
@@ -67,7 +67,7 @@ def measure(model: Model, theta: Array, x: Array, y: Array) -> dict[str, Array]:
 def measure_small(
     model: Model, theta: Array, x: Array, y: Array, key: Array, settings: Training, x_test: Array, y_test: Array
 ) -> dict[str, Array]:
-    """Return each metric of networks trained on one small set, {name: [networks]}."""
+    """Return each metric of networks trained on one small set, {name: [networks, labels]}."""
     return measure(model, fit_small(model, theta, x, y, key, settings), x_test, y_test)
 
 
@@ -86,9 +86,8 @@ class Scorer:
 
         def one(version: tuple[Array, Array]) -> Array:
             trained = fit_small(model, self.theta, *version, self.key, settings)
-            return jnp.mean(
-                lax.map(lambda theta: macro(average_precision, model.apply(theta, self.x), self.y), trained)
-            )
+            values = lax.map(lambda theta: per_label(average_precision, model.apply(theta, self.x), self.y), trained)
+            return jnp.mean(macro(values, self.y))
 
         activations = 4 * len(self.theta) * int(np.prod(model.units(inputs.shape[1])))
         return lax.map(one, (inputs, labels), batch_size=max(1, min(len(inputs), MEMORY // activations)))
