@@ -47,7 +47,10 @@ def main() -> None:
 
 
 def table(out: Path, cohorts: list[str], methods: list[str], per_class: int, seeds: list[int]) -> str:
-    """Return mean test AUPRC of the exported table (share of full), the best in bold, its ties in italics."""
+    """Return mean test AUPRC of the exported table (share of full); the best in bold, in italics what ties with it.
+
+    A tie is a mean gap over the seeds of at most two of its standard errors.
+    """
     cells: dict[str, list[str]] = {"full": [], "random x 10": [], **{method: [] for method in methods}}
     for cohort in cohorts:
         runs = {m: [arms(out / cohort / f"{m}-{per_class}-{seed}") for seed in seeds] for m in methods}

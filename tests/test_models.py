@@ -2,6 +2,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from attar.models import MODELS
+from attar.models.deep import DeepMLP
 from attar.models.loss import binary_cross_entropy
 from attar.models.mlp import MLP
 
@@ -40,3 +42,21 @@ def test_loss_is_weighted_mean_of_log_losses():
     np.testing.assert_allclose(binary_cross_entropy(logits, y), entries.mean(), rtol=1e-6)
     weighted = binary_cross_entropy(logits, y, jnp.array([[3.0], [1.0]]))
     np.testing.assert_allclose(weighted, (3 * entries[0] + entries[1]) / 2, rtol=1e-6)
+
+
+def test_the_papers_variants_have_their_widths():
+    made = {name: MODELS[name](features=5, outputs=1, hidden=8, dropout=0.25) for name in MODELS}
+    assert (made["mlp-1"].hidden, made["mlp-2"].hidden) == (16, 32)
+    assert (made["mlp-3"].widths, made["mlp-4"].widths) == ((8, 16), (8, 16, 32))
+
+
+def test_a_deep_network_is_its_layers_one_after_the_other():
+    model = DeepMLP(features=4, outputs=2, widths=(8, 3), dropout=0.25)
+    theta, x = model.init(jax.random.key(1)), jax.random.normal(jax.random.key(2), (5, 4))
+    assert theta.shape == (model.size,) == (4 * 8 + 8 + 8 * 3 + 3 + 3 * 2 + 2,)
+    first, second, last = np.split(np.asarray(theta), [40, 67])
+    hidden = np.maximum(x @ first[:32].reshape(4, 8) + first[32:], 0)
+    hidden = np.maximum(hidden @ second[:24].reshape(8, 3) + second[24:], 0)
+    np.testing.assert_allclose(model.apply(theta, x), hidden @ last[:6].reshape(3, 2) + last[6:], atol=1e-6)
+    keep = jnp.ones(model.units(5), bool).at[:, 8:].set(False)
+    np.testing.assert_allclose(model.apply(theta, x, keep), np.tile(last[6:], (5, 1)), atol=1e-6)

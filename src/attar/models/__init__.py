@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from jax import Array
 
+from attar.models.deep import DeepMLP
 from attar.models.mlp import MLP
 
 
@@ -39,4 +40,22 @@ class Model(Protocol):
         """Return the sum over the student's steps of d/dx <grad loss(theta_n; x, y), direction>, shape of x."""
 
 
-MODELS: dict[str, Callable[..., Any]] = {"mlp": MLP}
+def widened(times: int) -> Callable[..., MLP]:
+    """Return the network with a hidden layer `times` as wide."""
+    return lambda features, outputs, hidden, dropout: MLP(features, outputs, times * hidden, dropout)
+
+
+def deepened(*times: int) -> Callable[..., DeepMLP]:
+    """Return the network with hidden layers of these multiples of its width."""
+    return lambda features, outputs, hidden, dropout: DeepMLP(
+        features, outputs, tuple(part * hidden for part in times), dropout
+    )
+
+
+MODELS: dict[str, Callable[..., Any]] = {
+    "mlp": MLP,
+    "mlp-1": widened(2),
+    "mlp-2": widened(4),
+    "mlp-3": deepened(1, 2),
+    "mlp-4": deepened(1, 2, 4),
+}
