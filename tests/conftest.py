@@ -1,5 +1,8 @@
-"""Shared fixtures: small real data, small recipes, and where the shared cohorts are."""
+"""Shared fixtures: small real data, small recipes; and one cache of compiled functions for all test processes."""
 
+import os
+import shutil
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +24,22 @@ QUICK = {
     "evaluate.draws": 2,
     "evaluate.epochs": 10,
 }
+
+
+COMPILED = "JAX_COMPILATION_CACHE_DIR"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let workers and the commands they start compile each function once between them; that is most of the time."""
+    if not hasattr(config, "workerinput") and COMPILED not in os.environ:
+        os.environ[COMPILED] = config.attar_compiled = tempfile.mkdtemp(prefix="attar-compiled-")
+        os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.2"
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove the cache."""
+    if hasattr(config, "attar_compiled"):
+        shutil.rmtree(config.attar_compiled, ignore_errors=True)
 
 
 @pytest.fixture

@@ -114,16 +114,6 @@ def test_a_finished_run_is_read_back_not_computed_again(finished, small_cohort):
         assert (finished / name).stat().st_mtime_ns == before[name]
 
 
-def test_paths_that_were_lost_are_drawn_again_from_whole_trainings(small_cohort, tmp_path):
-    """Only the teachers' ends are kept beside the paths: if those are removed, the teachers must be trained again."""
-    settings = recipe.load("default", {**QUICK, "method": "mct", "inputs.iterations": 10})
-    condense_cohort(small_cohort, settings, tmp_path / "run")
-    paths = (tmp_path / "run" / "paths.safetensors").read_bytes()
-    (tmp_path / "run" / "paths.safetensors").unlink()
-    condense_cohort(small_cohort, settings, tmp_path / "run")
-    assert (tmp_path / "run" / "paths.safetensors").read_bytes() == paths
-
-
 def test_other_settings_are_refused_in_a_run_folder(finished, small_cohort):
     with pytest.raises(RunError, match=r"teachers\.count was 3, now 4"):
         condense_cohort(small_cohort, recipe.load("default", {**QUICK, "teachers.count": 4}), finished)

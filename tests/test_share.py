@@ -55,3 +55,9 @@ def test_runs_that_share_teachers_end_with_the_same_bytes_as_runs_that_do_not(fi
         "line_loss",
         "path_loss",
     ]
+
+    # Only the teachers' ends are kept beside the paths: paths that were lost need whole trainings again.
+    paths = (tmp_path / "mct" / "paths.safetensors").read_bytes()
+    (tmp_path / "mct" / "paths.safetensors").unlink()
+    condense_cohort(small_cohort, mct, tmp_path / "mct", share=tmp_path / "common")
+    assert (tmp_path / "mct" / "paths.safetensors").read_bytes() == paths

@@ -197,16 +197,28 @@ def evaluate(
     cohort: Annotated[
         str | None, typer.Option(help="Where the cohort is now, if it was moved.", metavar="COHORT")
     ] = None,
+    models: Annotated[
+        str | None,
+        typer.Option(help="Other models to train on it, as mlp-3,logistic,random-forest.", metavar="NAME,..."),
+    ] = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Score a run's condensed table again, from the files in its folder."""
-    from attar.run import evaluate_again, source
+    """Score a run's condensed table again, from the files in its folder, or train other models on it."""
+    from attar.run import evaluate_across, evaluate_again, source
 
+    names = [name.strip() for name in models.split(",")] if models else []
+    if names:
+        from attar.evaluate.across import check
+
+        check(names)
     how = source(run)
     path = how.pop("path")
     read = _read(cohort or path, how, quiet or as_json)
-    _finish(lambda watch: evaluate_again(read, run, watch), run, quiet, as_json)
+    if names:
+        _finish(lambda watch: evaluate_across(read, run, names, watch), run, quiet, as_json)
+    else:
+        _finish(lambda watch: evaluate_again(read, run, watch), run, quiet, as_json)
 
 
 def _condense(
@@ -260,8 +272,7 @@ def _finish(work: Callable[["Watch"], dict[str, Any]], folder: Path, quiet: bool
     if as_json:
         print(json.dumps({"folder": str(folder), **scores}, indent=2))
     elif not quiet:
-        show.scores(Console(), scores)
-        show.files(Console(), folder)
+        show.result(Console(), scores, folder)
 
 
 def _kinds(pairs: list[str]) -> dict[str, str]:

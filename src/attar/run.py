@@ -3,7 +3,7 @@
 import os
 import platform
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,9 @@ import numpy as np
 
 from attar import __version__, coreset, initial, stages, teach
 from attar.cohort import Cohort, Schema, Split
-from attar.condensed import Condensed
+from attar.condensed import Condensed, arrays
 from attar.errors import DataError, RecipeError, RunError, nearest
+from attar.evaluate import across
 from attar.evaluate.arms import Scores
 from attar.evaluate.metrics import counted
 from attar.methods import method
@@ -155,14 +156,35 @@ def describe(cohort: Cohort, split: Split, start: initial.Initial, source: Mappi
 def evaluate_again(cohort: Cohort, folder: str | Path, watch: Watch | None = None) -> Scores:
     """Score a finished run again, from its exported table and the cohort it was made from."""
     with Run(folder) as run:
-        recipe, manifest = run.recipe(), run.manifest()
-        if cohort.fingerprint != manifest["cohort"]["fingerprint"]:
-            raise DataError(
-                f"This is not the cohort of the run in {folder}: rows, values or columns differ. Give it with --cohort."
-            )
-        data = prepare(cohort, cohort.split(recipe.seed), recipe.prepare.clip, recipe.prepare.indicators)
-        journal = Journal(run, manifest, watch or Silent(), Share(None))
+        recipe, data = run.recipe(), reprepare(cohort, run)
+        journal = Journal(run, run.manifest(), watch or Silent(), Share(None))
         return stages.evaluate_run(journal, build_model(recipe, data), data, cohort, recipe)
+
+
+def evaluate_across(
+    cohort: Cohort, folder: str | Path, models: Sequence[str], watch: Watch | None = None
+) -> dict[str, Any]:
+    """Train other models on a run's exported table, on all real patients and on random ones; writes models.json."""
+    across.check(models)
+    with Run(folder) as run:
+        recipe, data = run.recipe(), reprepare(cohort, run)
+        targets = cohort.schema.targets
+        condensed = arrays(data.preparation, targets, run.read_table("condensed.parquet"))
+        names = [target.name for target in targets]
+        scores = across.score_models(models, data, condensed, names, recipe, watch or Silent())
+        result = {"models": scores, "method": recipe.method, "per_class": recipe.per_class}
+        run.write_json("models.json", result)
+    return result
+
+
+def reprepare(cohort: Cohort, run: Run) -> Arrays:
+    """Prepare the cohort of a run as the run did; refuse another cohort."""
+    if cohort.fingerprint != run.manifest()["cohort"]["fingerprint"]:
+        raise DataError(
+            f"This is not the cohort of the run in {run.folder}: rows, values or columns differ. Give it with --cohort."
+        )
+    recipe = run.recipe()
+    return prepare(cohort, cohort.split(recipe.seed), recipe.prepare.clip, recipe.prepare.indicators)
 
 
 def source(folder: str | Path) -> dict[str, Any]:

@@ -47,6 +47,32 @@ def scores(console: Console, results: dict[str, Any]) -> None:
     console.print(table)
 
 
+def models(console: Console, results: dict[str, Any]) -> None:
+    """Print one row a model: AUPRC after training on all real, random and condensed patients, share of the first."""
+    table = Table(
+        title=f"{results['method']}, {results['per_class']} per class, AUPRC by model, tested on real patients",
+        title_justify="left",
+    )
+    table.add_column("model", no_wrap=True)
+    for heading in ("all real", "random", "condensed", "share"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name, arms in results["models"].items():
+        cells = [f"{arms[arm]['auprc']['mean']:.3f} ± {arms[arm]['auprc']['std']:.3f}" for arm in arms]
+        share = arms["condensed"]["auprc"]["mean"] / arms["full"]["auprc"]["mean"]
+        table.add_row(name, *cells, f"{share:.1%}")
+    console.print(table)
+
+
+def result(console: Console, results: dict[str, Any], folder: Path) -> None:
+    """Print what a command found: the scores of a run, or of many models."""
+    if "models" in results:
+        models(console, results)
+        console.print(f"{folder / 'models.json'}  every score", style="dim", highlight=False, markup=False)
+    else:
+        scores(console, results)
+        files(console, folder)
+
+
 def files(console: Console, folder: Path) -> None:
     """Print what was written and what it is for."""
     for name, purpose in FILES.items():

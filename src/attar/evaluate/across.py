@@ -1,0 +1,131 @@
+"""What a condensed set is worth to other models than the one it was made with; a new one is a row in `LEARNERS`.
+
+Every model is trained on all real patients, on random ones and on the condensed table, and tested on real patients.
+Networks are rows of `models.MODELS`; the others are scikit-learn style classifiers, one for each label, on the same
+prepared inputs.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+
+from attar import initial, train
+from attar.errors import RecipeError, nearest
+from attar.evaluate import utility
+from attar.evaluate.arms import Scores, arm
+from attar.evaluate.metrics import METRICS, per_label
+from attar.models import MODELS
+from attar.prepare import Arrays
+from attar.progress import Watch
+from attar.recipe import Recipe
+from attar.seeds import stream
+
+REPEATS = 3
+"""Fits of a classifier that depends on chance, and random subsets that it is trained on."""
+
+Set = tuple[np.ndarray, np.ndarray]
+Measured = dict[str, Any]
+
+
+def _xgboost(seed: int) -> Any:
+    from xgboost import XGBClassifier
+
+    return XGBClassifier(n_estimators=200, max_depth=4, learning_rate=0.05, random_state=seed, n_jobs=0, verbosity=0)
+
+
+def _lightgbm(seed: int) -> Any:
+    from lightgbm import LGBMClassifier
+
+    return LGBMClassifier(n_estimators=200, num_leaves=15, learning_rate=0.05, random_state=seed, verbose=-1)
+
+
+LEARNERS: dict[str, Callable[[int], Any]] = {
+    "logistic": lambda seed: LogisticRegression(max_iter=2000),
+    "random-forest": lambda seed: RandomForestClassifier(300, min_samples_leaf=3, random_state=seed, n_jobs=-1),
+    "xgboost": _xgboost,
+    "lightgbm": _lightgbm,
+}
+
+
+def check(names: Iterable[str]) -> None:
+    """Raise RecipeError for a model that does not exist or is not installed."""
+    known = [*MODELS, *LEARNERS]
+    for name in names:
+        if name not in known:
+            raise RecipeError(f"There is no model {name!r}.{nearest(name, known)}")
+        if name in ("xgboost", "lightgbm") and find_spec(name) is None:
+            raise RecipeError(f"The model {name!r} needs a package that is not installed: pip install 'attar[trees]'.")
+
+
+def score_models(
+    names: Sequence[str], data: Arrays, condensed: Set, labels: Sequence[str], recipe: Recipe, watch: Watch
+) -> dict[str, dict[str, Scores]]:
+    """Return {model: {arm: scores}} for the arms full, random and condensed."""
+    watch.stage("models", 3 * len(names))
+    rows = initial.budget(data.y_train, recipe.per_class)
+    results: dict[str, dict[str, Scores]] = {}
+    for number, name in enumerate(names):
+        large, small, draws = _network(name, data, recipe) if name in MODELS else _classifier(name, data)
+        measured = {"full": [large(data.x_train, data.y_train)]}
+        watch.update(3 * number + 1, f"{name}, full")
+        measured["random"] = [small(*_subset(data, recipe, draw)) for draw in range(draws)]
+        watch.update(3 * number + 2, f"{name}, random")
+        measured["condensed"] = [small(*condensed)]
+        watch.update(3 * number + 3, f"{name}, condensed")
+        counts = {"full": len(data.x_train), "random": rows, "condensed": len(condensed[0])}
+        results[name] = {key: arm(counts[key], parts, data.y_test, labels) for key, parts in measured.items()}
+    return results
+
+
+def _subset(data: Arrays, recipe: Recipe, draw: int) -> Set:
+    rng = np.random.default_rng([recipe.seed, draw])
+    subset = initial.draw(data.x_train, data.y_train, recipe.per_class, "real", rng)
+    return subset.x, subset.y
+
+
+Fit = Callable[[np.ndarray, np.ndarray], Measured]
+
+
+def _network(name: str, data: Arrays, recipe: Recipe) -> tuple[Fit, Fit, int]:
+    settings, key = recipe.evaluate, stream(recipe.seed, "evaluate")
+    model = MODELS[name](
+        features=data.x_train.shape[1],
+        outputs=data.y_train.shape[1],
+        hidden=recipe.model.hidden,
+        dropout=recipe.model.dropout,
+    )
+    theta = train.fresh(model, key, settings.initialisations)
+    test = jnp.asarray(data.x_test), jnp.asarray(data.y_test)
+    validation = jnp.asarray(data.x_validation), jnp.asarray(data.y_validation)
+    stopped = settings.model_copy(update={"epochs": settings.full_epochs})
+
+    def large(x: np.ndarray, y: np.ndarray) -> Measured:
+        best = utility.fit_full(model, theta, jnp.asarray(x), jnp.asarray(y), *validation, key, stopped)
+        return utility.measure(model, best, *test)
+
+    def small(x: np.ndarray, y: np.ndarray) -> Measured:
+        return utility.measure_small(model, theta, jnp.asarray(x), jnp.asarray(y), key, settings, *test)
+
+    return large, small, settings.draws
+
+
+def _classifier(name: str, data: Arrays) -> tuple[Fit, Fit, int]:
+    def fit(x: np.ndarray, y: np.ndarray) -> Measured:
+        repeats = 1 if name == "logistic" else REPEATS
+        scores = [_probabilities(LEARNERS[name], seed, x, np.rint(y), data.x_test) for seed in range(repeats)]
+        return {
+            metric: np.stack([per_label(function, jnp.asarray(score), jnp.asarray(data.y_test)) for score in scores])
+            for metric, function in METRICS.items()
+        }
+
+    return fit, fit, REPEATS
+
+
+def _probabilities(make: Callable[[int], Any], seed: int, x: np.ndarray, y: np.ndarray, test: np.ndarray) -> np.ndarray:
+    columns = [make(seed).fit(x, y[:, label]).predict_proba(test)[:, 1] for label in range(y.shape[1])]
+    return np.stack(columns, axis=1).astype(np.float32)
