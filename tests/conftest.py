@@ -23,6 +23,7 @@ QUICK = {
     "evaluate.initialisations": 3,
     "evaluate.draws": 2,
     "evaluate.epochs": 10,
+    "evaluate.full_epochs": 10,
 }
 
 
