@@ -202,7 +202,7 @@ def parse_overrides(pairs: Iterable[str]) -> dict[str, Any]:
     return overrides
 
 
-def _read(source: str | Path, above: tuple[str, ...] = ()) -> dict[str, Any]:
+def _read(source: str | Path, depth: int = 0) -> dict[str, Any]:
     builtin = files("attar.recipes") / f"{source}.toml"
     path = builtin if builtin.is_file() else Path(source)
     if not path.is_file():
@@ -216,10 +216,10 @@ def _read(source: str | Path, above: tuple[str, ...] = ()) -> dict[str, Any]:
     base = settings.pop("base", None)
     if base is None:
         return settings
-    if len(above) > 9:
+    if depth > 9:
         raise RecipeError(f"The recipe {source} is built on itself, or on more than ten others: see its `base`.")
     beside = Path(source).parent / str(base)
-    return _over(_read(beside if beside.is_file() else str(base), (*above, str(source))), settings)
+    return _over(_read(beside if beside.is_file() else str(base), depth + 1), settings)
 
 
 def _over(base: dict[str, Any], top: Settings) -> dict[str, Any]:

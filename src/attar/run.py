@@ -4,6 +4,7 @@ import os
 import platform
 import zlib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -94,10 +95,10 @@ def check(recipe: Recipe) -> None:
     SAMPLERS[recipe.segments.sampler].check(recipe)
 
 
-def build_model(recipe: Recipe, data: Arrays) -> Model:
-    """Return the network that fits the data's inputs and targets."""
+def build_model(recipe: Recipe, data: Arrays, name: str | None = None) -> Model:
+    """Return the network that fits the data's inputs and targets: the recipe's, or another row of `MODELS`."""
     chosen = recipe.model
-    model: Model = MODELS[chosen.name](
+    model: Model = MODELS[name or chosen.name](
         features=data.x_train.shape[1], outputs=data.y_train.shape[1], hidden=chosen.hidden, dropout=chosen.dropout
     )
     return model
@@ -171,7 +172,9 @@ def evaluate_across(
         targets = cohort.schema.targets
         condensed = arrays(data.preparation, targets, run.read_table("condensed.parquet"))
         names = [target.name for target in targets]
-        scores = across.score_models(models, data, condensed, names, recipe, watch or Silent())
+        scores = across.score_models(
+            models, partial(build_model, recipe, data), data, condensed, names, recipe, watch or Silent()
+        )
         result = {"models": scores, "method": recipe.method, "per_class": recipe.per_class}
         run.write_json("models.json", result)
     return result

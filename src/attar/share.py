@@ -36,21 +36,24 @@ class Share:
 
     def arrays(self, kind: str, key: Mapping[str, Any], compute: Callable[[], Arrays]) -> Arrays:
         """Return arrays that were computed before for this key, or compute and keep them."""
-        if self.folder is None:
-            return compute()
-        name = _name(kind, key, "safetensors")
-        if not self.folder.has(name):
-            self.folder.write_arrays(name, compute())
-        return self.folder.read_arrays(name)
+        return self._recall(_name(kind, key, "safetensors"), compute, Folder.write_arrays, Folder.read_arrays)
 
     def json(self, kind: str, key: Mapping[str, Any], compute: Callable[[], Any]) -> Any:
         """Return a value that was computed before for this key, or compute and keep it."""
+        return self._recall(_name(kind, key, "json"), compute, Folder.write_json, Folder.read_json)
+
+    def _recall(
+        self,
+        name: str,
+        compute: Callable[[], Any],
+        write: Callable[[Folder, str, Any], None],
+        read: Callable[[Folder, str], Any],
+    ) -> Any:
         if self.folder is None:
             return compute()
-        name = _name(kind, key, "json")
         if not self.folder.has(name):
-            self.folder.write_json(name, compute())
-        return self.folder.read_json(name)
+            write(self.folder, name, compute())
+        return read(self.folder, name)
 
 
 def _name(kind: str, key: Mapping[str, Any], ending: str) -> str:

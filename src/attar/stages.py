@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -62,6 +63,7 @@ class Journal:
         return {**maker(), "cohort": self.manifest["cohort"]["fingerprint"], **settings}
 
 
+@cache
 def maker() -> dict[str, str]:
     """Return what made a result: versions, kind of machine, and a digest of attar's own source."""
     package = pathlib.Path(__file__).parent

@@ -14,22 +14,19 @@ import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
-from attar import initial, train
+from attar import initial
 from attar.errors import RecipeError, nearest
-from attar.evaluate import utility
-from attar.evaluate.arms import Scores, arm
+from attar.evaluate.arms import Measured, Scores, Set, arm, random_set, trials
 from attar.evaluate.metrics import METRICS, per_label
-from attar.models import MODELS
+from attar.models import MODELS, Model
 from attar.prepare import Arrays
 from attar.progress import Watch
 from attar.recipe import Recipe
-from attar.seeds import stream
 
 REPEATS = 3
 """Fits of a classifier that depends on chance, and random subsets that it is trained on."""
 
-Set = tuple[np.ndarray, np.ndarray]
-Measured = dict[str, Any]
+Fit = Callable[[np.ndarray, np.ndarray], Measured]
 
 
 def _xgboost(seed: int) -> Any:
@@ -63,17 +60,24 @@ def check(names: Iterable[str]) -> None:
 
 
 def score_models(
-    names: Sequence[str], data: Arrays, condensed: Set, labels: Sequence[str], recipe: Recipe, watch: Watch
+    names: Sequence[str],
+    build: Callable[[str], Model],
+    data: Arrays,
+    condensed: Set,
+    labels: Sequence[str],
+    recipe: Recipe,
+    watch: Watch,
 ) -> dict[str, dict[str, Scores]]:
-    """Return {model: {arm: scores}} for the arms full, random and condensed."""
+    """Return {model: {arm: scores}} for the arms full, random and condensed; `build` makes the networks."""
     watch.stage("models", 3 * len(names))
     rows = initial.budget(data.y_train, recipe.per_class)
     results: dict[str, dict[str, Scores]] = {}
     for number, name in enumerate(names):
-        large, small, draws = _network(name, data, recipe) if name in MODELS else _classifier(name, data)
+        large, small = trials(build(name), data, recipe) if name in MODELS else _classifier(name, data)
+        draws = recipe.evaluate.draws if name in MODELS else REPEATS
         measured = {"full": [large(data.x_train, data.y_train)]}
         watch.update(3 * number + 1, f"{name}, full")
-        measured["random"] = [small(*_subset(data, recipe, draw)) for draw in range(draws)]
+        measured["random"] = [small(*random_set(data, recipe, draw)) for draw in range(draws)]
         watch.update(3 * number + 2, f"{name}, random")
         measured["condensed"] = [small(*condensed)]
         watch.update(3 * number + 3, f"{name}, condensed")
@@ -82,39 +86,7 @@ def score_models(
     return results
 
 
-def _subset(data: Arrays, recipe: Recipe, draw: int) -> Set:
-    rng = np.random.default_rng([recipe.seed, draw])
-    subset = initial.draw(data.x_train, data.y_train, recipe.per_class, "real", rng)
-    return subset.x, subset.y
-
-
-Fit = Callable[[np.ndarray, np.ndarray], Measured]
-
-
-def _network(name: str, data: Arrays, recipe: Recipe) -> tuple[Fit, Fit, int]:
-    settings, key = recipe.evaluate, stream(recipe.seed, "evaluate")
-    model = MODELS[name](
-        features=data.x_train.shape[1],
-        outputs=data.y_train.shape[1],
-        hidden=recipe.model.hidden,
-        dropout=recipe.model.dropout,
-    )
-    theta = train.fresh(model, key, settings.initialisations)
-    test = jnp.asarray(data.x_test), jnp.asarray(data.y_test)
-    validation = jnp.asarray(data.x_validation), jnp.asarray(data.y_validation)
-    stopped = settings.model_copy(update={"epochs": settings.full_epochs})
-
-    def large(x: np.ndarray, y: np.ndarray) -> Measured:
-        best = utility.fit_full(model, theta, jnp.asarray(x), jnp.asarray(y), *validation, key, stopped)
-        return utility.measure(model, best, *test)
-
-    def small(x: np.ndarray, y: np.ndarray) -> Measured:
-        return utility.measure_small(model, theta, jnp.asarray(x), jnp.asarray(y), key, settings, *test)
-
-    return large, small, settings.draws
-
-
-def _classifier(name: str, data: Arrays) -> tuple[Fit, Fit, int]:
+def _classifier(name: str, data: Arrays) -> tuple[Fit, Fit]:
     def fit(x: np.ndarray, y: np.ndarray) -> Measured:
         repeats = 1 if name == "logistic" else REPEATS
         scores = [_probabilities(LEARNERS[name], seed, x, np.rint(y), data.x_test) for seed in range(repeats)]
@@ -123,7 +95,7 @@ def _classifier(name: str, data: Arrays) -> tuple[Fit, Fit, int]:
             for metric, function in METRICS.items()
         }
 
-    return fit, fit, REPEATS
+    return fit, fit
 
 
 def _probabilities(make: Callable[[int], Any], seed: int, x: np.ndarray, y: np.ndarray, test: np.ndarray) -> np.ndarray:

@@ -18,6 +18,7 @@ from attar.share import Share
 
 Scores = dict[str, Any]
 Set = tuple[np.ndarray, np.ndarray]
+Measured = dict[str, Any]
 
 
 def score_arms(
@@ -36,20 +37,9 @@ def score_arms(
     rows. A small set's networks train for a fixed number of epochs, because who receives only the small set has no
     validation data. What does not depend on the condensed set is shared under `key`.
     """
-    settings, draw_key = recipe.evaluate, stream(recipe.seed, "evaluate")
-    theta = train.fresh(model, draw_key, settings.initialisations)
-    test = jnp.asarray(arrays.x_test), jnp.asarray(arrays.y_test)
-    validation = jnp.asarray(arrays.x_validation), jnp.asarray(arrays.y_validation)
+    settings = recipe.evaluate
+    large, small = trials(model, arrays, recipe)
     watch.stage("scores", settings.full_epochs + settings.draws + len(condensed))
-
-    stopped = settings.model_copy(update={"epochs": settings.full_epochs})
-
-    def large(x: np.ndarray, y: np.ndarray, seen: Callable[[int], None] = lambda epoch: None) -> dict[str, Any]:
-        fitted = utility.fit_full(model, theta, jnp.asarray(x), jnp.asarray(y), *validation, draw_key, stopped, seen)
-        return utility.measure(model, fitted, *test)
-
-    def small(x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
-        return utility.measure_small(model, theta, jnp.asarray(x), jnp.asarray(y), draw_key, settings, *test)
 
     def full() -> Scores:
         whole = large(arrays.x_train, arrays.y_train, lambda epoch: watch.update(epoch, "full"))
@@ -58,9 +48,7 @@ def score_arms(
     def random() -> Scores:
         draws = []
         for draw in range(settings.draws):
-            rng = np.random.default_rng([recipe.seed, draw])
-            subset = initial.draw(arrays.x_train, arrays.y_train, recipe.per_class, "real", rng)
-            draws.append(small(subset.x, subset.y))
+            draws.append(small(*random_set(arrays, recipe, draw)))
             watch.update(settings.full_epochs + draw + 1, "random")
         return arm(initial.budget(arrays.y_train, recipe.per_class), draws, arrays.y_test, labels)
 
@@ -73,6 +61,33 @@ def score_arms(
         arms[name] = arm(len(x), [fit(x, y)], arrays.y_test, labels)
         watch.update(settings.full_epochs + settings.draws + number + 1, name)
     return arms
+
+
+def trials(
+    model: Model, arrays: Arrays, recipe: Recipe
+) -> tuple[Callable[..., Measured], Callable[[np.ndarray, np.ndarray], Measured]]:
+    """Return how fresh networks are trained on a large and on a small set (x, y) and tested: {metric: values}."""
+    settings, key = recipe.evaluate, stream(recipe.seed, "evaluate")
+    stopped = settings.model_copy(update={"epochs": settings.full_epochs})
+    theta = train.fresh(model, key, settings.initialisations)
+    test = jnp.asarray(arrays.x_test), jnp.asarray(arrays.y_test)
+    validation = jnp.asarray(arrays.x_validation), jnp.asarray(arrays.y_validation)
+
+    def large(x: np.ndarray, y: np.ndarray, seen: Callable[[int], None] = lambda epoch: None) -> Measured:
+        fitted = utility.fit_full(model, theta, jnp.asarray(x), jnp.asarray(y), *validation, key, stopped, seen)
+        return utility.measure(model, fitted, *test)
+
+    def small(x: np.ndarray, y: np.ndarray) -> Measured:
+        return utility.measure_small(model, theta, jnp.asarray(x), jnp.asarray(y), key, settings, *test)
+
+    return large, small
+
+
+def random_set(arrays: Arrays, recipe: Recipe, draw: int) -> Set:
+    """Draw random real patients, as many of each class as the condensed set has."""
+    rng = np.random.default_rng([recipe.seed, draw])
+    subset = initial.draw(arrays.x_train, arrays.y_train, recipe.per_class, "real", rng)
+    return subset.x, subset.y
 
 
 def arm(rows: int, measured: list[dict[str, Any]], y_test: np.ndarray, labels: Sequence[str]) -> Scores:
