@@ -25,14 +25,14 @@ def test_full_networks_are_kept_at_their_best_validation_epoch(data, model):
     settings = recipe.load("default", {**QUICK, "evaluate.epochs": 40}).evaluate
     key, theta = jax.random.key(0), train.fresh(model, jax.random.key(1), 3)
     best = utility.fit_full(model, theta, *data.values(), key, settings)
-    kept = utility.measure(model, best, data["x_validation"], data["y_validation"])["auprc"][:, 0]
+    kept = utility.measure(model, best, data["x_train"], data["x_validation"], data["y_validation"])["auprc"][:, 0]
 
     fit, task = train.begin(theta), train.Task(data["x_train"], data["y_train"], jnp.zeros(1))
     curve = []
     for epoch in range(40):
         step_key = jax.random.fold_in(key, epoch)
         fit = train.epoch(model, fit, task, step_key, settings.step_size, settings.momentum, settings.batch)
-        curve.append(utility.measure(model, fit.theta, data["x_validation"], data["y_validation"])["auprc"][:, 0])
+        curve.append(utility.measure(model, fit.theta, data["x_train"], data["x_validation"], data["y_validation"])["auprc"][:, 0])
     np.testing.assert_allclose(kept, np.max(curve, axis=0), rtol=1e-6)
 
 
@@ -55,5 +55,5 @@ def test_models_learn_from_a_small_real_set(data, model):
     found = utility.measure_small(
         model, theta, data["x_train"], data["y_train"], key, settings, data["x_validation"], data["y_validation"]
     )
-    untrained = utility.measure(model, theta, data["x_validation"], data["y_validation"])
+    untrained = utility.measure(model, theta, data["x_train"], data["x_validation"], data["y_validation"])
     assert found["auroc"].mean() > untrained["auroc"].mean() + 0.1

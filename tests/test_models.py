@@ -4,6 +4,7 @@ import numpy as np
 
 from attar.models import MODELS
 from attar.models.deep import DeepMLP
+from attar.models.layout import table
 from attar.models.loss import binary_cross_entropy
 from attar.models.mlp import MLP
 
@@ -45,7 +46,7 @@ def test_loss_is_weighted_mean_of_log_losses():
 
 
 def test_the_papers_variants_have_their_widths():
-    made = {name: MODELS[name](features=5, outputs=1, hidden=8, dropout=0.25) for name in MODELS}
+    made = {name: MODELS[name].make(table(5), 1, 8, 0.25) for name in MODELS if not MODELS[name].series}
     assert (made["mlp-1"].hidden, made["mlp-2"].hidden) == (16, 32)
     assert (made["mlp-3"].widths, made["mlp-4"].widths) == ((8, 16), (8, 16, 32))
 

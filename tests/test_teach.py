@@ -40,8 +40,8 @@ def test_teachers_learn_the_real_outcome(data, model):
     task = teach.task(data.x_train, data.y_train, "aligned", np.array([0.5]))
     teachers = teach.teach(model, task, settings(epochs=30).teachers, 0)
     test = jnp.asarray(data.x_test), jnp.asarray(data.y_test)
-    before = measure(model, jnp.asarray(teachers.starts), *test)["auroc"]
-    after = measure(model, jnp.asarray(teachers.ends), *test)["auroc"]
+    before = measure(model, jnp.asarray(teachers.starts), task.x, *test)["auroc"]
+    after = measure(model, jnp.asarray(teachers.ends), task.x, *test)["auroc"]
     assert after.min() > 0.65 > 0.6 > before.mean()
 
 

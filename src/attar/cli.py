@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from attar import __version__
-from attar.errors import DataError, UserError
+from attar.errors import DataError, RecipeError, UserError
 from attar.methods import METHODS
 
 if TYPE_CHECKING:
@@ -29,7 +29,11 @@ recipes = typer.Typer(help="Show the settings of a recipe.", no_args_is_help=Tru
 app.add_typer(recipes, name="recipe")
 
 CohortName = Annotated[
-    str, typer.Argument(metavar="COHORT", help="A built-in cohort (see attar cohorts), or a CSV or Parquet file.")
+    str,
+    typer.Argument(
+        metavar="COHORT",
+        help="A built-in cohort (see attar cohorts), a CSV or Parquet file, or a folder made by attar prepare.",
+    ),
 ]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of an earlier attar condense.")]
 Target = Annotated[
@@ -59,7 +63,12 @@ Method = Annotated[str | None, typer.Option(help=f"How to condense: {', '.join(M
 Out = Annotated[
     Path | None, typer.Option(help="Run folder; an interrupted run there is continued. [default: attar-COHORT]")
 ]
-RecipeName = Annotated[str, typer.Option("--recipe", help="Built-in recipe or TOML file of settings.")]
+RecipeName = Annotated[
+    str | None,
+    typer.Option(
+        "--recipe", help="Built-in recipe or TOML file of settings. [default: default, or series for hourly series]"
+    ),
+]
 ShareFolder = Annotated[
     Path | None,
     typer.Option(
@@ -103,7 +112,7 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Condense 9,105 seriously ill hospital patients into 100 synthetic ones, in about a minute."""
-    _condense("support2", {}, "default", {}, out, None, quiet, as_json)
+    _condense("support2", {}, None, {}, out, None, quiet, as_json)
 
 
 @app.command()
@@ -154,13 +163,72 @@ def list_recipes() -> None:
 
 
 @app.command()
+def prepare(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="What the files are: mimic3-mortality, mimic3-phenotyping, eicu-fiddle, nhs, physionet2012, "
+            "physionet2019, or series (a table of patient, time, variable and value).",
+        ),
+    ],
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="The file or folder to read.")],
+    out: Annotated[Path, typer.Option(help="Folder for the prepared cohort.")],
+    hours: Annotated[int | None, typer.Option(help="Hours of each stay to keep. [default: 48]", min=1)] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Set or site to read; repeat it for several.", metavar="NAME")
+    ] = None,
+    outcomes: Annotated[Path | None, typer.Option(help="Table of outcomes, a row a patient.", metavar="FILE")] = None,
+    target: Target = None,
+    task: Annotated[str | None, typer.Option(help="FIDDLE task. [default: mortality_48h]")] = None,
+    features: Annotated[
+        str | None,
+        typer.Option(help="FIDDLE features to keep: a regular expression, or a file of names.", metavar="REGEX"),
+    ] = None,
+    collapse: Annotated[str | None, typer.Option(help="FIDDLE features over time: any, mean or last.")] = None,
+    ids: Annotated[Path | None, typer.Option(help="File of the ids to keep.", metavar="FILE")] = None,
+    patient: Annotated[str | None, typer.Option(help="Column of the patient in a long table.", metavar="COL")] = None,
+    time: Annotated[str | None, typer.Option(help="Column of the time, in hours or a date.", metavar="COL")] = None,
+    variable: Annotated[str | None, typer.Option(help="Column of what was measured.", metavar="COL")] = None,
+    value: Annotated[str | None, typer.Option(help="Column of the value.", metavar="COL")] = None,
+    sums: Annotated[
+        list[str] | None,
+        typer.Option("--sum", help="Variable that adds up within an hour, such as urine.", metavar="NAME"),
+    ] = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Read a public or gated source once and write a cohort that attar condense takes."""
+    from attar.cohort import sources
+    from attar.cohort.sources.options import Options
+
+    said: dict[str, Any] = {
+        "hours": hours,
+        "only": tuple(only or ()),
+        "outcomes": outcomes,
+        "target": tuple(target or ()),
+        "task": task,
+        "features": features,
+        "collapse": collapse,
+        "ids": ids,
+        "patient": patient,
+        "time": time,
+        "variable": variable,
+        "value": value,
+        "sums": tuple(sums or ()),
+    }
+    options = Options(**{name: value for name, value in said.items() if value is not None and value != ()})
+    _finish(lambda watch: sources.prepare(source, path, options, out, watch), out, quiet, as_json)
+
+
+@app.command()
 def condense(
     cohort: CohortName,
     target: Target = None,
     per_class: PerClass = None,
     method: Method = None,
     out: Out = None,
-    recipe: RecipeName = "default",
+    recipe: RecipeName = None,
     settings: Set = None,
     seed: Seed = None,
     share: ShareFolder = None,
@@ -201,13 +269,19 @@ def evaluate(
         str | None,
         typer.Option(help="Other models to train on it, as mlp-3,logistic,random-forest.", metavar="NAME,..."),
     ] = None,
+    on_cohort: Annotated[
+        str | None,
+        typer.Option("--on-cohort", help="Another cohort, with the same target, to test on instead.", metavar="COHORT"),
+    ] = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Score a run's condensed table again, from the files in its folder, or train other models on it."""
-    from attar.run import evaluate_across, evaluate_again, source
+    """Score a run's condensed table again, train other models on it, or test on patients from elsewhere."""
+    from attar.run import evaluate_across, evaluate_again, evaluate_external, source
 
     names = [name.strip() for name in models.split(",")] if models else []
+    if names and on_cohort:
+        raise RecipeError("Give --models or --on-cohort, not both: run the command once for each.")
     if names:
         from attar.evaluate.across import check
 
@@ -215,7 +289,9 @@ def evaluate(
     how = source(run)
     path = how.pop("path")
     read = _read(cohort or path, how, quiet or as_json)
-    if names:
+    if on_cohort:
+        _finish(lambda watch: evaluate_external(read, run, on_cohort, watch), run, quiet, as_json)
+    elif names:
         _finish(lambda watch: evaluate_across(read, run, names, watch), run, quiet, as_json)
     else:
         _finish(lambda watch: evaluate_again(read, run, watch), run, quiet, as_json)
@@ -224,7 +300,7 @@ def evaluate(
 def _condense(
     name: str,
     roles: dict[str, Any],
-    recipe: str,
+    recipe: str | None,
     overrides: dict[str, Any],
     out: Path,
     share: Path | None,
@@ -234,8 +310,10 @@ def _condense(
     from attar.cohort.builtin import CATALOGUE
     from attar.recipe import load
 
-    resolved = load(recipe, overrides)
+    resolved = load(recipe or "default", overrides)
     cohort = _read(name, roles, quiet or as_json)
+    if recipe is None:
+        resolved = load(cohort.recipe, overrides)
     from attar.run import condense_cohort
 
     path = name if name in CATALOGUE else str(Path(name).resolve())
@@ -259,20 +337,27 @@ def _finish(work: Callable[["Watch"], dict[str, Any]], folder: Path, quiet: bool
     from rich.console import Console
 
     from attar import show
+
+    result = _watched(work, quiet)
+    if as_json:
+        print(json.dumps({"folder": str(folder), **result}, indent=2))
+    elif not quiet:
+        show.result(Console(), result, folder)
+
+
+def _watched(work: Callable[["Watch"], dict[str, Any]], quiet: bool) -> dict[str, Any]:
+    from rich.console import Console
+
     from attar.progress import Bars, Lines, Silent
 
     terminal = Console(stderr=True)
     watch = nullcontext(Silent()) if quiet else Bars(terminal) if terminal.is_terminal else Lines()
     try:
         with watch as seen:
-            scores = work(seen)
+            return work(seen)
     except KeyboardInterrupt:
         terminal.print("Interrupted. Nothing is lost: the same command continues where it was.")
         raise typer.Exit(130) from None
-    if as_json:
-        print(json.dumps({"folder": str(folder), **scores}, indent=2))
-    elif not quiet:
-        show.result(Console(), scores, folder)
 
 
 def _kinds(pairs: list[str]) -> dict[str, str]:

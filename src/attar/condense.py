@@ -1,5 +1,6 @@
 """The outer loop: move the condensed patients until a student trained on them follows the paths; keep the best."""
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
@@ -19,13 +20,14 @@ from attar.seeds import stream
 from attar.segments import SAMPLERS
 
 CHUNK = 20
-"""Snapshots between two looks at the world: progress, saving, interruption."""
+"""Snapshots at most between two looks at the world: progress, saving, interruption."""
 
 PATIENCE = 10
 """Steps skipped in a row after which inputs and step size go back to the last good ones, and from there half as far."""
 
 SEARCH_STEP_SIZES = np.geomspace(1e-4, 1.0, 25, dtype=np.float32)
-SEARCH_SEGMENTS = 16
+SEARCH_SEGMENTS, SEARCH_UNITS = 16, 2**21
+"""Segments on which a first step size is tried: fewer, but two, if all their hidden units are more than this."""
 
 SHORTEST = 0.01
 """A segment is next to nothing below this share of a straight, even walk over the same time: it is drawn again."""
@@ -76,7 +78,8 @@ def begin(model: Model, paths: Path, x: np.ndarray, y: np.ndarray, recipe: Recip
     zero, count = jnp.zeros(()), jnp.zeros((), jnp.int32)
     step_size = recipe.student.step_size
     if step_size == "search":
-        keys = jax.random.split(stream(recipe.seed, "search"), SEARCH_SEGMENTS)
+        segments = max(2, min(SEARCH_SEGMENTS, SEARCH_UNITS // math.prod(model.units(len(x)))))
+        keys = jax.random.split(stream(recipe.seed, "search"), segments)
         step_size = search_step_size(model, paths, inputs, labels, seedless(recipe), keys)
     log_step = jnp.log(jnp.asarray(step_size, jnp.float32))
     return State(
@@ -172,7 +175,7 @@ def condense(
     every, total = recipe.selection.every, recipe.inputs.iterations
     key = stream(recipe.seed, "condense")
     while (done := int(state.iteration)) < total:
-        snapshots = max(1, min(CHUNK, (total - done) // every))
+        snapshots = max(1, min(CHUNK, scorer.together(model, len(state.x)), (total - done) // every))
         length = min(every, total - done)
         state, chunk = run_chunk(model, paths, legal, scorer, seedless(recipe), state, key, snapshots, length)
         watch(state, chunk)

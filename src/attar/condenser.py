@@ -23,7 +23,7 @@ class Condenser(BaseEstimator):  # type: ignore[misc]
     method: a row of `attar.methods.METHODS`; None is the recipe's, by default "btm".
     per_class: synthetic patients per class; None is the recipe's, by default 50.
     seed: the only source of randomness, the same seed gives the same patients; None is the recipe's, by default 0.
-    recipe: name or file of a recipe, or a mapping of settings.
+    recipe: name or file of a recipe, or a mapping of settings; None is "default", or "series" for hourly series.
     settings: single settings by dotted name, laid over the recipe, as {"teachers.count": 20}.
     out: run folder to keep and to resume from; None works in a temporary one.
     share: folder where runs on one cohort have teachers and the scores of all real patients in common.
@@ -37,7 +37,7 @@ class Condenser(BaseEstimator):  # type: ignore[misc]
         method: str | None = None,
         per_class: int | None = None,
         seed: int | None = None,
-        recipe: str | Path | dict[str, Any] = "default",
+        recipe: str | Path | dict[str, Any] | None = None,
         settings: dict[str, Any] | None = None,
         out: str | Path | None = None,
         share: str | Path | None = None,
@@ -53,11 +53,13 @@ class Condenser(BaseEstimator):  # type: ignore[misc]
         self.verbose = verbose
 
     def fit(self, X: Cohort | pd.DataFrame | np.ndarray, y: Any = None) -> Self:  # noqa: N803
-        """Condense a Cohort, or a feature matrix or DataFrame with its outcomes `y`."""
+        """Condense a Cohort, or a DataFrame, feature matrix or series [patients, hours, channels] with outcomes `y`."""
         cohort = X if isinstance(X, Cohort) else Cohort.from_arrays(X, y)
         own = {"method": self.method, "per_class": self.per_class, "seed": self.seed}
         given = {key: value for key, value in own.items() if value is not None}
-        resolved = recipes.load(self.recipe, {**given, **(self.settings or {})})
+        resolved = recipes.load(
+            cohort.recipe if self.recipe is None else self.recipe, {**given, **(self.settings or {})}
+        )
         watch = Lines() if self.verbose else Silent()
         with tempfile.TemporaryDirectory(prefix="attar-") as scratch:
             folder = self.out or Path(scratch) / "run"

@@ -1,10 +1,12 @@
-"""The nearest row that a table can hold, inside jit: values in their range, whole numbers whole, one category each.
+"""The nearest row that a cohort can hold, inside jit: values in their range, whole numbers whole, one category each.
 
 Condensed patients that are optimised as what they will be exported as lose nothing on the way into the table.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Protocol
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +14,18 @@ import numpy as np
 import pandas as pd
 from jax import Array
 
-from attar.prepare import Preparation
+from attar.models.layout import Layout
+from attar.prepare import AnyPreparation, Preparation, SeriesPreparation
+
+
+class Legal(Protocol):
+    """What rows of a cohort may be; a pytree."""
+
+    def inside(self, x: Array) -> Array:
+        """Return rows [rows, inputs] with every input moved into its observed range."""
+
+    def nearest(self, x: Array) -> Array:
+        """Return the legal rows nearest to x [rows, inputs]."""
 
 
 @partial(
@@ -21,8 +34,8 @@ from attar.prepare import Preparation
     meta_fields=["categories", "gaps"],
 )
 @dataclass(frozen=True)
-class Legal:
-    """Per prepared input its range, mean, scale, whether it is a whole number, and the value that fills a gap.
+class TableLegal:
+    """Rows of a table: per input its range, mean, scale, whether it is a whole number, and the value that fills a gap.
 
     `categories` are the inputs of each categorical column, `gaps` (start, stop, indicator) of each that may be missing.
     """
@@ -56,7 +69,57 @@ class Legal:
         return x
 
 
-def legal(preparation: Preparation) -> Legal:
+@partial(jax.tree_util.register_dataclass, data_fields=["hourly", "static"], meta_fields=["layout"])
+@dataclass(frozen=True)
+class SeriesLegal:
+    """Rows of series: each hour is a row of its own kind of table, the rest is that of another."""
+
+    hourly: TableLegal
+    static: TableLegal
+    layout: Layout
+
+    def inside(self, x: Array) -> Array:
+        """Return rows [rows, inputs] with every input moved into its observed range."""
+        return self._each(TableLegal.inside, x)
+
+    def nearest(self, x: Array) -> Array:
+        """Return the legal rows nearest to x [rows, inputs]."""
+        return self._each(TableLegal.nearest, x)
+
+    def _each(self, rule: Callable[[TableLegal, Array], Array], x: Array) -> Array:
+        hours, channels, _ = self.layout
+        moving, fixed = x[:, : hours * channels], x[:, hours * channels :]
+        moved = rule(self.hourly, moving.reshape(-1, channels)).reshape(moving.shape)
+        return jnp.concatenate([moved, rule(self.static, fixed)], axis=1)
+
+
+def legal(preparation: AnyPreparation) -> Legal:
+    """Return what rows of a prepared cohort may be."""
+    if isinstance(preparation, Preparation):
+        return table_legal(preparation)
+    return series_legal(preparation)
+
+
+def series_legal(preparation: SeriesPreparation) -> SeriesLegal:
+    """Return what rows of prepared series may be: a mask is 0 or 1."""
+    values, masks = table_legal(preparation.hourly), len(preparation.channels)
+
+    def longer(array: Array, value: float) -> Array:
+        return jnp.concatenate([array, jnp.full(masks, value, array.dtype)])
+
+    hourly = replace(
+        values,
+        low=longer(values.low, 0.0),
+        high=longer(values.high, 1.0),
+        mean=longer(values.mean, 0.0),
+        scale=longer(values.scale, 1.0),
+        whole=longer(values.whole, True),
+        fill=longer(values.fill, 0.0),
+    )
+    return SeriesLegal(hourly, table_legal(preparation.static), preparation.layout)
+
+
+def table_legal(preparation: Preparation) -> TableLegal:
     """Return what rows of a prepared table may be."""
     low, high = preparation.bounds()
     indicators = preparation.width - sum(feature.indicator is not None for feature in preparation.features)
@@ -78,13 +141,13 @@ def legal(preparation: Preparation) -> Legal:
             mean.append(feature.indicator[0])
             scale.append(feature.indicator[1])
             whole.append(True)
-    nothing = pd.DataFrame({feature.column: [np.nan] for feature in preparation.features})
-    return Legal(
+    nothing = pd.DataFrame({feature.column: [np.nan] for feature in preparation.features}, index=[0])
+    return TableLegal(
         jnp.asarray(low),
         jnp.asarray(high),
         jnp.asarray(np.array(mean, np.float32)),
         jnp.asarray(np.array(scale, np.float32)),
-        jnp.asarray(np.array(whole)),
+        jnp.asarray(np.array(whole, bool)),
         jnp.asarray(preparation.transform(nothing)[0]),
         tuple(categories),
         tuple(gaps),

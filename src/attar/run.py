@@ -4,24 +4,26 @@ import os
 import platform
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter
 
-from attar import __version__, coreset, initial, stages, teach
+from attar import __version__, coreset, export, initial, stages, teach
 from attar.cohort import Cohort, Schema, Split
-from attar.condensed import Condensed, arrays
+from attar.condensed import Condensed
 from attar.errors import DataError, RecipeError, RunError, nearest
-from attar.evaluate import across
-from attar.evaluate.arms import Scores
+from attar.evaluate import across, external
+from attar.evaluate.arms import Scores, score_arms
 from attar.evaluate.metrics import counted
 from attar.methods import method
 from attar.models import MODELS, Model
 from attar.paths import PATHS
-from attar.prepare import Arrays, Preparation, prepare
+from attar.prepare import AnyPreparation, Arrays, prepare
 from attar.progress import Silent, Watch
 from attar.recipe import Recipe
 from attar.segments import SAMPLERS
@@ -97,10 +99,13 @@ def check(recipe: Recipe) -> None:
 
 def build_model(recipe: Recipe, data: Arrays, name: str | None = None) -> Model:
     """Return the network that fits the data's inputs and targets: the recipe's, or another row of `MODELS`."""
-    chosen = recipe.model
-    model: Model = MODELS[name or chosen.name](
-        features=data.x_train.shape[1], outputs=data.y_train.shape[1], hidden=chosen.hidden, dropout=chosen.dropout
-    )
+    asked, layout = name or recipe.model.name, data.preparation.layout
+    row = MODELS[asked]
+    if row.series and not layout.hours:
+        raise RecipeError(f"The model {asked!r} is for hourly series, but this cohort is a table. Take 'mlp'.")
+    hidden = recipe.model.hidden if row.hidden is None else row.hidden
+    dropout = recipe.model.dropout if row.dropout is None else row.dropout
+    model: Model = row.make(layout, data.y_train.shape[1], hidden, dropout)
     return model
 
 
@@ -170,13 +175,38 @@ def evaluate_across(
     with Run(folder) as run:
         recipe, data = run.recipe(), reprepare(cohort, run)
         targets = cohort.schema.targets
-        condensed = arrays(data.preparation, targets, run.read_table("condensed.parquet"))
+        condensed = export.read(run, data.preparation, targets)
         names = [target.name for target in targets]
         scores = across.score_models(
             models, partial(build_model, recipe, data), data, condensed, names, recipe, watch or Silent()
         )
         result = {"models": scores, "method": recipe.method, "per_class": recipe.per_class}
         run.write_json("models.json", result)
+    return result
+
+
+def evaluate_external(
+    cohort: Cohort, folder: str | Path, other: str | Path, watch: Watch | None = None
+) -> dict[str, Any]:
+    """Test the run's arms on another cohort, seen through the run's own preparation; writes external-NAME.json."""
+    with Run(folder) as run:
+        recipe, data = run.recipe(), reprepare(cohort, run)
+        targets = cohort.schema.targets
+        found = external.read(other, cohort.schema, data.preparation)
+        elsewhere = replace(data, x_test=found.x, y_test=found.y)
+        sets = {"condensed": export.read(run, data.preparation, targets)}
+        names = [target.name for target in targets]
+        model = build_model(recipe, data)
+        arms = score_arms(model, elsewhere, sets, names, recipe, watch or Silent(), Share(None), {})
+        result = {
+            "external": found.name,
+            "rows": len(found.x),
+            "differences": found.differences,
+            "arms": arms,
+            "method": recipe.method,
+            "per_class": recipe.per_class,
+        }
+        run.write_json(f"external-{found.name}.json", result)
     return result
 
 
@@ -204,6 +234,6 @@ def load(folder: str | Path) -> Condensed:
     """Read a finished run."""
     run = Run(folder)
     scores, kept = run.read_json("scores.json"), run.read_arrays("condensed.safetensors")
-    preparation = Preparation.model_validate(run.read_json("preparation.json"))
+    preparation: AnyPreparation = TypeAdapter(AnyPreparation).validate_python(run.read_json("preparation.json"))
     targets = Schema.model_validate(run.manifest()["cohort"]["schema"]).targets
     return Condensed(kept["x"], kept["y"], kept["source"], float(kept["step_size"]), preparation, targets, scores)

@@ -16,17 +16,17 @@ ARMS = {
 FILES = {
     "condensed.parquet": "the condensed patients, in the cohort's own columns and units",
     "condensed.csv": "the same, for everything that reads text",
+    "patients.parquet": "what does not change over time, and the outcomes (also as patients.csv)",
+    "condensed.npz": "the series as arrays, for NumPy",
     "scores.json": "every score of every arm",
     "manifest.json": "versions, fingerprint, settings, seconds, guards",
 }
 
 
-def scores(console: Console, results: dict[str, Any]) -> None:
+def scores(console: Console, results: dict[str, Any], where: str = "tested on real patients") -> None:
     """Print one row an arm: rows, AUROC, AUPRC, share of the full cohort's AUPRC."""
     arms = results["arms"]
-    table = Table(
-        title=f"{results['method']}, {results['per_class']} per class, tested on real patients", title_justify="left"
-    )
+    table = Table(title=f"{results['method']}, {results['per_class']} per class, {where}", title_justify="left")
     for heading, justify in (
         ("arm", "left"),
         ("rows", "right"),
@@ -65,17 +65,53 @@ def models(console: Console, results: dict[str, Any]) -> None:
 
 def result(console: Console, results: dict[str, Any], folder: Path) -> None:
     """Print what a command found: the scores of a run, or of many models."""
-    if "models" in results:
+    if "prepared" in results:
+        prepared(console, results["prepared"])
+    elif "external" in results:
+        external(console, results, folder)
+    elif "models" in results:
         models(console, results)
-        console.print(f"{folder / 'models.json'}  every score", style="dim", highlight=False, markup=False)
+        for name, purpose in {"models.json": "every score", "models.png": "the same as a picture"}.items():
+            console.print(f"{folder / name}  {purpose}", style="dim", highlight=False, markup=False)
     else:
         scores(console, results)
         files(console, folder)
 
 
+def external(console: Console, results: dict[str, Any], folder: Path) -> None:
+    """Print the scores on another cohort and in what it differs."""
+    where = f"tested on {results['rows']:,} patients of {results['external']}"
+    scores(console, results, where)
+    for words, names in results["differences"].items():
+        console.print(f"{words}: {', '.join(names)}", highlight=False, markup=False, soft_wrap=True)
+    name = f"external-{results['external']}.json"
+    console.print(f"{folder / name}  every score", style="dim", highlight=False, markup=False)
+
+
+def prepared(console: Console, cohorts: dict[str, Any]) -> None:
+    """Print what a source gave: what was kept, what was dropped, what to know."""
+    for folder, facts in cohorts.items():
+        size = f"{facts['rows']:,} patients"
+        if "hours" in facts:
+            size += f", {facts['channels']} channels x {facts['hours']} hours"
+        console.print(f"{folder}  {size}", style="bold", highlight=False, markup=False, soft_wrap=True)
+        targets = ", ".join(f"{name} {share:.1%}" for name, share in facts["targets"].items())
+        counts = {word: _counts(facts[word]) for word in ("kept", "dropped")}
+        for word, text in {"source": facts["title"], "targets": targets, **counts}.items():
+            console.print(Padding(f"{word}: {text}", (0, 0, 0, 2)), highlight=False, markup=False)
+        for note in facts["notes"]:
+            console.print(Padding(f"note: {note}", (0, 0, 0, 2)), highlight=False, markup=False)
+
+
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count:,} {words}" for words, count in counts.items()) or "nothing"
+
+
 def files(console: Console, folder: Path) -> None:
     """Print what was written and what it is for."""
     for name, purpose in FILES.items():
+        if not (folder / name).is_file():
+            continue
         console.print(f"{folder / name}  {purpose}", style="dim", highlight=False, markup=False, soft_wrap=True)
 
 
@@ -85,6 +121,8 @@ def cohort(console: Console, described: Any) -> None:
     kinds: dict[str, list[str]] = {}
     for column in described.schema.columns:
         kinds.setdefault(column.kind, []).append(column.name)
+    for channel in described.schema.channels:
+        kinds.setdefault(f"{channel.kind}, by hour", []).append(channel.name)
     for kind, names in kinds.items():
         console.print(f"  {kind}: {', '.join(names)}", style="dim", highlight=False, markup=False)
 

@@ -16,9 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from attar import condense, history, teach
+from attar import condense, export, history, teach
 from attar.cohort import Cohort
-from attar.condensed import arrays, table
 from attar.evaluate.arms import Scores, score_arms
 from attar.evaluate.utility import Scorer
 from attar.initial import Initial
@@ -219,7 +218,7 @@ def read_or_condense(
         kept = {"x": state.best_x, "y": state.best_y, "source": start.source, "step_size": jnp.exp(state.log_step)}
         kept |= {"iteration": state.best_iteration, "score": state.best_score}
         kept |= {"skipped": state.skipped, "rolled_back": state.rollbacks}
-        export(journal, data, cohort, kept)
+        keep(journal, data, cohort, kept)
         run.remove("condensing.safetensors")
 
 
@@ -238,23 +237,21 @@ def export_chosen(journal: Journal, start: Initial, data: Arrays, cohort: Cohort
         never = {"step_size": np.float32("nan"), "iteration": np.int32(0), "score": np.float32("nan")}
         guards = {"skipped": np.int32(0), "rolled_back": np.int32(0)}
         kept = {"x": start.x, "y": start.y, "source": start.source}
-        export(journal, data, cohort, kept | never | guards)
+        keep(journal, data, cohort, kept | never | guards)
 
 
-def export(journal: Journal, data: Arrays, cohort: Cohort, kept: dict[str, Any]) -> None:
+def keep(journal: Journal, data: Arrays, cohort: Cohort, kept: dict[str, Any]) -> None:
     """Write the condensed patients as arrays and as a table in the cohort's own columns."""
     run = journal.run
     run.write_arrays("condensed.safetensors", kept)
-    exported = table(data.preparation, cohort.schema.targets, np.asarray(kept["x"]), np.asarray(kept["y"]))
-    run.write_table("condensed.csv", exported)
-    run.write_table("condensed.parquet", exported)
+    export.write(run, data.preparation, cohort.schema.targets, np.asarray(kept["x"]), np.asarray(kept["y"]))
 
 
 def evaluate_run(journal: Journal, model: Model, data: Arrays, cohort: Cohort, recipe: Recipe) -> Scores:
     """Score every arm on the test split and write scores.json."""
     run, kept = journal.run, journal.run.read_arrays("condensed.safetensors")
     sets = {
-        "condensed": arrays(data.preparation, cohort.schema.targets, run.read_table("condensed.parquet")),
+        "condensed": export.read(run, data.preparation, cohort.schema.targets),
         "condensed_raw": (kept["x"], kept["y"]),
     }
     names = [target.name for target in cohort.schema.targets]

@@ -1,7 +1,8 @@
-"""How a table gets in: read, checked, described and split."""
+"""How a table or series get in: read, checked, described and split."""
 
-from attar.cohort.schema import Column, Schema, Target
+from attar.cohort.schema import Channel, Column, Schema, Target
+from attar.cohort.series import Series
 from attar.cohort.split import Split
 from attar.cohort.table import Cohort
 
-__all__ = ["Cohort", "Column", "Schema", "Split", "Target"]
+__all__ = ["Channel", "Cohort", "Column", "Schema", "Series", "Split", "Target"]

@@ -23,18 +23,21 @@ def refuse_doubles(columns: pd.Index) -> None:
         raise DataError(f"The table has more than one column named {twice}. Rename or remove the doubles.")
 
 
-def with_outcome(table: pd.DataFrame, targets: tuple[str, ...]) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Return the rows that record every target, and a warning if some do not."""
-    unknown = table[list(targets)].isna().any(axis=1)
-    kept = table[~unknown].reset_index(drop=True)
+def with_outcome(
+    table: pd.DataFrame, targets: tuple[str, ...]
+) -> tuple[pd.DataFrame, NDArray[np.int64], tuple[str, ...]]:
+    """Return the rows that record every target, their numbers, and a warning if some do not."""
+    unknown = table[list(targets)].isna().any(axis=1).to_numpy()
+    rows = np.flatnonzero(~unknown)
+    kept = table.iloc[rows].reset_index(drop=True)
     if len(kept) < FEWEST_ROWS:
         raise DataError(
             f"The table has {len(kept)} rows with an outcome; at least {FEWEST_ROWS} are needed to train, choose and "
             "test. Give a larger table."
         )
     if len(kept) == len(table):
-        return kept, ()
-    return kept, (f"{unknown.sum()} of {len(table)} rows lack a value of the target and were left out.",)
+        return kept, rows, ()
+    return kept, rows, (f"{unknown.sum()} of {len(table)} rows lack a value of the target and were left out.",)
 
 
 def outcomes(
@@ -92,7 +95,7 @@ def refuse_few(labels: NDArray[np.int8], targets: tuple[Target, ...], ids: NDArr
 
 
 def features(
-    table: pd.DataFrame, names: tuple[str, ...], kinds: dict[str, str]
+    table: pd.DataFrame, names: tuple[str, ...], kinds: dict[str, str], may_lack: bool = False
 ) -> tuple[pd.DataFrame, tuple[Column, ...], tuple[str, ...]]:
     """Return the usable feature columns, their description, and a warning for each left out."""
     kept: dict[str, pd.Series] = {}
@@ -111,6 +114,6 @@ def features(
         checks.refuse_free_text(column, len(table))
         kept[name] = series
         columns.append(column)
-    if not kept:
+    if not kept and not may_lack:
         raise DataError("No feature column is left: every one is empty or has the same value in all rows.")
-    return pd.DataFrame(kept), tuple(columns), tuple(said)
+    return pd.DataFrame(kept, index=table.index), tuple(columns), tuple(said)

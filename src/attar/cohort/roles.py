@@ -32,8 +32,12 @@ def assign(
     drop: tuple[str, ...],
     id: str | None,  # noqa: A002
     groups: tuple[str, ...],
+    may_lack: bool = False,
 ) -> Roles:
-    """Check the parts against the columns; without `features`, every column that plays no other part is one."""
+    """Check the parts against the columns; without `features`, every column that plays no other part is one.
+
+    There may be no feature at all (`may_lack`) where series are the inputs.
+    """
     if not targets:
         raise DataError(f"Say which column is the outcome: --target COL (target=).{nearest('', columns)}")
     parts = {"target": targets, "id": listed(id), "group": groups, "dropped": drop, "feature": features or ()}
@@ -44,7 +48,7 @@ def assign(
     _refuse_two_parts(parts)
     taken = {*targets, *listed(id), *groups, *drop}
     chosen = tuple(name for name in columns if name not in taken) if features is None else features
-    if not chosen:
+    if not chosen and not may_lack:
         raise DataError(
             "No feature column is left beside the target, id, groups and dropped columns. Drop fewer, or name the "
             "features with --features (features=)."

@@ -50,6 +50,21 @@ class Target(BaseModel):
         return restore(pair[codes], self.dtype, (self.negative, self.positive)).rename(self.name)
 
 
+class Channel(BaseModel):
+    """One variable measured over time. `rule` says what an hour holds: the last value in it, or their sum.
+
+    `values` are the categories of a categorical channel; the grid holds their positions 0, 1, ...
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    kind: Kind = "numeric"
+    values: tuple[str, ...] = ()
+    unit: str = ""
+    rule: Literal["last", "sum"] = "last"
+
+
 class Schema(BaseModel):
     """The columns of a cohort and the parts they play."""
 
@@ -59,6 +74,8 @@ class Schema(BaseModel):
     targets: tuple[Target, ...]
     id: str | None = None
     groups: tuple[str, ...] = ()
+    hours: int = 0
+    channels: tuple[Channel, ...] = ()
 
     def summary(self) -> pd.DataFrame:
         """Return one row per feature; `values` counts the distinct ones of a binary or categorical column."""

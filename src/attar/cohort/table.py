@@ -1,7 +1,7 @@
-"""Cohort: a checked table of patients, its outcomes, and the words about it."""
+"""Cohort: a checked table of patients, the series beside it, its outcomes, and the words about it."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,20 +12,22 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from attar.cohort import intake
-from attar.cohort.builtin import CATALOGUE
-from attar.cohort.files import read as read_file
+from attar.cohort import series as hourly
 from attar.cohort.leaks import leaks
+from attar.cohort.origin import find
 from attar.cohort.roles import assign, check_kinds, listed
-from attar.cohort.schema import Scalar, Schema
+from attar.cohort.schema import Channel, Scalar, Schema
+from attar.cohort.series import Series
 from attar.cohort.split import Split, big, blocks, refuse_one_class, split
-from attar.errors import DataError, nearest
+from attar.errors import DataError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cohort:
     """Features, 0/1 labels [rows, targets] and schema of one table; `ids` are patient numbers 0, 1, ... per row.
 
-    `contents` is a hash per row over features and labels: equal rows, equal hash.
+    `contents` is a hash per row over features and labels: equal rows, equal hash. `series` are hourly measurements of
+    the same patients; the table then holds what does not change over time, possibly nothing.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Cohort:
     groups: pd.DataFrame
     contents: NDArray[np.uint64]
     warnings: tuple[str, ...] = ()
+    series: Series | None = None
 
     @classmethod
     def read(
@@ -50,33 +53,26 @@ class Cohort:
         kinds: Mapping[str, str] | None = None,
         positive: Scalar | Mapping[str, Scalar] | None = None,
     ) -> Self:
-        """Read a built-in cohort by name, or a CSV or Parquet file.
+        """Read a built-in cohort by name, a CSV or Parquet file, or a folder made by `attar prepare`.
 
-        A built-in cohort has its own targets; those not asked for are no features unless `features` names them.
+        Built-in and prepared cohorts know their targets; those not asked for are no features unless `features` names
+        them.
         """
-        known = CATALOGUE.get(str(source))
-        dropped = listed(drop)
-        if known is None:
-            path = Path(source)
-            if not path.suffix and not path.exists():
-                raise DataError(f"{str(source)!r} is no built-in cohort and no file.{nearest(str(source), CATALOGUE)}")
-            frame, warnings = read_file(path)
-        else:
-            frame, warnings = known.frame(), ()
-            target = known.targets if target is None else target
-            used = {*listed(target), *listed(features), *listed(id), *listed(groups)}
-            dropped += tuple(name for name in known.targets if name not in {*used, *dropped})
+        found = find(source)
+        chosen = found.targets if target is None else listed(target)
+        used = {*chosen, *listed(features), *listed(id), *listed(groups), *listed(drop)}
         return cls.of(
-            frame,
-            target,
+            found.frame,
+            chosen,
             features=features,
-            drop=dropped,
-            id=id,
-            groups=groups,
+            drop=listed(drop) + tuple(name for name in found.targets if name not in used),
+            id=id or found.id,
+            groups=listed(groups) + tuple(name for name in found.groups if name not in used),
             kinds=kinds,
             positive=positive,
-            name=known.name if known else Path(source).name.split(".")[0],
-            warnings=warnings,
+            series=found.series,
+            name=found.name,
+            warnings=found.warnings,
         )
 
     @classmethod
@@ -91,46 +87,66 @@ class Cohort:
         groups: str | Iterable[str] = (),
         kinds: Mapping[str, str] | None = None,
         positive: Scalar | Mapping[str, Scalar] | None = None,
+        series: Series | None = None,
         name: str = "table",
         warnings: Iterable[str] = (),
     ) -> Self:
-        """Check a DataFrame and make a cohort of it.
+        """Check a DataFrame, and series of the same patients, and make a cohort of it.
 
         `positive` is the value of the target that counts as 1, or one per target; `kinds` overrides the inferred kind
-        of a column. Group columns are for reporting: they are features only if `features` names them too.
+        of a column. Group columns are for reporting: they are features only if `features` names them too. `drop` may
+        name channels of the series as well as columns.
         """
         table = frame.set_axis([str(column) for column in frame.columns], axis=1).reset_index(drop=True)
         intake.refuse_doubles(table.columns)
         chosen = None if features is None else listed(features)
+        dropped, channels = hourly.split_drop(series, listed(drop), list(table.columns))
         roles = assign(
             list(table.columns),
             targets=listed(target),
             features=chosen,
-            drop=listed(drop),
+            drop=dropped,
             id=id,
             groups=listed(groups),
+            may_lack=series is not None,
         )
         overrides = dict(kinds or {})
         check_kinds(overrides, roles.features)
-        table, of_rows = intake.with_outcome(table, roles.targets)
+        if series is not None:
+            series, of_series = hourly.check(series.without(channels), len(table))
+            warnings = (*warnings, *of_series)
+        table, rows, of_rows = intake.with_outcome(table, roles.targets)
+        series = None if series is None else series.take(rows)
         labels, targets, of_targets = intake.outcomes(table, roles.targets, positive)
         ids, of_ids = (None, ()) if id is None else intake.patients(table[id])
         intake.refuse_few(labels, targets, ids)
-        kept, columns, of_columns = intake.features(table, roles.features, overrides)
+        kept, columns, of_columns = intake.features(table, roles.features, overrides, series is not None)
         schema = Schema(columns=columns, targets=targets, id=id, groups=roles.groups)
+        if series is not None:
+            schema = schema.model_copy(update={"hours": series.hours, "channels": series.channels})
         contents = _hashes(pd.concat([kept, pd.DataFrame(labels)], axis=1))
+        contents = contents if series is None else contents ^ series.hashes()
         said = (*warnings, *of_rows, *of_targets, *of_ids, *of_columns, *leaks(kept, schema, labels))
         said += _togetherness(contents, blocks(ids, contents))
-        return cls(name, kept, labels, schema, ids, table[list(roles.groups)], contents, said)
+        return cls(name, kept, labels, schema, ids, table[list(roles.groups)], contents, said, series)
 
     @classmethod
-    def from_arrays(cls, X: ArrayLike | pd.DataFrame, y: ArrayLike | pd.Series) -> Self:  # noqa: N803
-        """Make a cohort of a feature matrix and outcomes [rows] or [rows, targets].
+    def from_arrays(
+        cls,
+        X: ArrayLike | pd.DataFrame,  # noqa: N803
+        y: ArrayLike | pd.Series,
+        channels: Sequence[Channel | str] | None = None,
+    ) -> Self:
+        """Make a cohort of a feature matrix, or of series [patients, hours, channels], and outcomes.
 
-        Names are kept where X or y has them, else columns are x0, x1, ... and the target is y (or y0, y1, ...).
+        Outcomes are [rows] or [rows, targets]. Names are kept where X or y has them, else columns are x0, x1, ...,
+        channels c0, c1, ... and the target is y (or y0, y1, ...).
         """
         values = X if isinstance(X, pd.DataFrame) else np.asarray(X)
         outcomes = np.asarray(y)
+        series = None
+        if values.ndim == 3:
+            series, values = hourly.from_arrays(values, channels), values[:, 0, :0]
         if values.ndim != 2 or outcomes.ndim not in (1, 2) or len(values) != len(outcomes):
             raise DataError(
                 f"X has shape {values.shape} and y {outcomes.shape}: X is [rows, features], y is [rows] or "
@@ -146,7 +162,7 @@ class Cohort:
         elif not isinstance(y, pd.DataFrame):
             labels.columns = [f"y{index}" if len(labels.columns) > 1 else "y" for index in labels.columns]
         joined = pd.concat([frame, labels.reset_index(drop=True)], axis=1)
-        return cls.of(joined, [str(name) for name in labels.columns])
+        return cls.of(joined, [str(name) for name in labels.columns], series=series)
 
     @property
     def rows(self) -> int:
@@ -158,6 +174,11 @@ class Cohort:
         """Share of positives per target."""
         share: NDArray[np.float64] = self.labels.mean(axis=0, dtype=np.float64)
         return share
+
+    @property
+    def recipe(self) -> str:
+        """Name of the built-in recipe that suits it."""
+        return "default" if self.series is None else "series"
 
     @cached_property
     def blocks(self) -> NDArray[np.int64]:
@@ -176,7 +197,10 @@ class Cohort:
     def __repr__(self) -> str:
         shares = zip(self.schema.targets, self.prevalence, strict=True)
         outcomes = ", ".join(f"{target.name} {share:.1%}" for target, share in shares)
-        return f"Cohort({self.name!r}, {self.rows} rows, {len(self.schema.columns)} features, {outcomes})"
+        size = f"{self.rows} rows, {len(self.schema.columns)} features"
+        if self.series is not None:
+            size += f", {len(self.series.channels)} channels x {self.series.hours} hours"
+        return f"Cohort({self.name!r}, {size}, {outcomes})"
 
     def split(self, seed: int) -> Split:
         """Split by patient into 65 % training, 15 % validation and 20 % test, stratified by outcome."""

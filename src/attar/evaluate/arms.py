@@ -75,7 +75,7 @@ def trials(
 
     def large(x: np.ndarray, y: np.ndarray, seen: Callable[[int], None] = lambda epoch: None) -> Measured:
         fitted = utility.fit_full(model, theta, jnp.asarray(x), jnp.asarray(y), *validation, key, stopped, seen)
-        return utility.measure(model, fitted, *test)
+        return utility.measure(model, fitted, jnp.asarray(x), *test)
 
     def small(x: np.ndarray, y: np.ndarray) -> Measured:
         return utility.measure_small(model, theta, jnp.asarray(x), jnp.asarray(y), key, settings, *test)

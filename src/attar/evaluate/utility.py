@@ -45,19 +45,24 @@ def fit_full(
     for epoch in range(settings.epochs):
         step_key = jax.random.fold_in(key, epoch)
         fit = train.epoch(model, fit, task, step_key, settings.step_size, settings.momentum, settings.batch)
-        score = macro(measure(model, fit.theta, x_validation, y_validation)["auprc"], y_validation)
+        score = macro(measure(model, fit.theta, x, x_validation, y_validation)["auprc"], y_validation)
         better = score > best_score
         best, best_score = jnp.where(better[:, None], fit.theta, best), jnp.where(better, score, best_score)
         watch(epoch + 1)
     return best
 
 
+def predict(model: Model, theta: Array, trained_on: Array, x: Array) -> Array:
+    """Return logits [rows, labels] of one network, normalised by the rows that it was trained on."""
+    return model.apply(theta, x, stats=model.calibrate(theta, trained_on))
+
+
 @partial(jax.jit, static_argnames="model")
-def measure(model: Model, theta: Array, x: Array, y: Array) -> dict[str, Array]:
+def measure(model: Model, theta: Array, trained_on: Array, x: Array, y: Array) -> dict[str, Array]:
     """Return each metric of networks [networks, p] on real rows, {name: [networks, labels]}."""
 
     def one(theta: Array) -> dict[str, Array]:
-        logits = model.apply(theta, x)
+        logits = predict(model, theta, trained_on, x)
         return {name: per_label(metric, logits, y) for name, metric in METRICS.items()}
 
     return lax.map(one, theta)
@@ -68,7 +73,7 @@ def measure_small(
     model: Model, theta: Array, x: Array, y: Array, key: Array, settings: Training, x_test: Array, y_test: Array
 ) -> dict[str, Array]:
     """Return each metric of networks trained on one small set, {name: [networks, labels]}."""
-    return measure(model, fit_small(model, theta, x, y, key, settings), x_test, y_test)
+    return measure(model, fit_small(model, theta, x, y, key, settings), x, x_test, y_test)
 
 
 @partial(jax.tree_util.register_dataclass, data_fields=["theta", "key", "x", "y"], meta_fields=[])
@@ -86,8 +91,15 @@ class Scorer:
 
         def one(version: tuple[Array, Array]) -> Array:
             trained = fit_small(model, self.theta, *version, self.key, settings)
-            values = lax.map(lambda theta: per_label(average_precision, model.apply(theta, self.x), self.y), trained)
-            return jnp.mean(macro(values, self.y))
 
-        activations = 4 * len(self.theta) * int(np.prod(model.units(inputs.shape[1])))
-        return lax.map(one, (inputs, labels), batch_size=max(1, min(len(inputs), MEMORY // activations)))
+            def value(theta: Array) -> Array:
+                return per_label(average_precision, predict(model, theta, version[0], self.x), self.y)
+
+            return jnp.mean(macro(lax.map(value, trained), self.y))
+
+        together = min(len(inputs), self.together(model, inputs.shape[1]))
+        return lax.map(one, (inputs, labels), batch_size=together)
+
+    def together(self, model: Model, rows: int) -> int:
+        """Count the versions of a set of so many rows whose networks are trained side by side."""
+        return max(1, MEMORY // (4 * len(self.theta) * int(np.prod(model.units(rows)))))

@@ -44,7 +44,7 @@ class DeepMLP:
         """Shape of the dropout mask for a batch of `rows`: all hidden layers side by side."""
         return (rows, sum(self.widths))
 
-    def apply(self, theta: Array, x: Array, keep: Array | None = None) -> Array:
+    def apply(self, theta: Array, x: Array, keep: Array | None = None, stats: Any = None) -> Array:
         """Return logits [rows, outputs] of inputs [rows, features]."""
         parts = flat.split(theta, self.tensors)
         start = 0
@@ -54,6 +54,10 @@ class DeepMLP:
                 x = jnp.where(keep[:, start : start + width], x / (1.0 - self.dropout), 0.0)
             start += width
         return x @ parts[-2] + parts[-1]
+
+    def calibrate(self, theta: Array, x: Array) -> Any:
+        """Return nothing: the network has no statistics of its data."""
+        return ()
 
     def follow(self, start: Array, x: Array, y: Array, step_size: Array, steps: int) -> tuple[Array, Any]:
         """Train a student on one small set; return its end [p] and its iterates."""

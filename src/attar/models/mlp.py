@@ -1,6 +1,7 @@
 """The paper's network for tables: one hidden layer, ReLU, dropout while training."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -50,13 +51,17 @@ class MLP:
         """Shape of the dropout mask for a batch of `rows`."""
         return (rows, self.hidden)
 
-    def apply(self, theta: Array, x: Array, keep: Array | None = None) -> Array:
+    def apply(self, theta: Array, x: Array, keep: Array | None = None, stats: Any = None) -> Array:
         """Return logits [rows, outputs] of inputs [rows, features]."""
         weight, bias, out_weight, out_bias = flat.split(theta, self.tensors)
         hidden = relu(x @ weight + bias)
         if keep is not None:
             hidden = jnp.where(keep, hidden / (1.0 - self.dropout), 0.0)
         return hidden @ out_weight + out_bias
+
+    def calibrate(self, theta: Array, x: Array) -> Any:
+        """Return nothing: the network has no statistics of its data."""
+        return ()
 
     def follow(self, start: Array, x: Array, y: Array, step_size: Array, steps: int) -> tuple[Array, Array | Trace]:
         """Train a student on one small set; return its end [p] and what `pull` needs to know of its steps."""

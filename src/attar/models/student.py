@@ -1,6 +1,6 @@
 """The student of any network: plain gradient steps on a small set, and how its gradients pull on the set."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -54,3 +54,37 @@ def pull_all(
         return (total[0] + more[0], total[1] + more[1]), None
 
     return lax.scan(add, (jnp.zeros_like(x), jnp.zeros_like(y)), (iterates, batches))[0]
+
+
+class Entered(Protocol):
+    """A network whose first layer is linear in its parameters and in its inputs: apply = leave after enter."""
+
+    def enter(self, theta: Array, x: Array) -> Any:
+        """Return the first layer."""
+
+    def leave(self, theta: Array, entered: Any) -> Array:
+        """Return logits of what `enter` returned, without dropout."""
+
+
+def pull_entered(model: Entered, iterates: Array, x: Array, y: Array, direction: Array) -> Array:
+    """Return what `pull` does, for a network with a linear first layer.
+
+    The direction's pass through that layer is the same for every step, and so is its way back to the inputs, which
+    therefore takes the sum over all steps at once.
+    """
+    tangent, back = jax.vjp(lambda x: model.enter(direction, x), x)
+
+    def along(theta: Array, entered: Any, tangent: Any) -> Array:
+        def loss(entered: Any, theta: Array) -> Array:
+            return binary_cross_entropy(model.leave(theta, entered), y)
+
+        return jax.jvp(loss, (entered, theta), (tangent, direction))[1]
+
+    def add(sums: tuple[Array, Any], theta: Array) -> tuple[tuple[Array, Any], None]:
+        entered, back = jax.vjp(lambda x: model.enter(theta, x), x)
+        by_entered, by_tangent = jax.grad(along, (1, 2))(theta, entered, tangent)
+        return (sums[0] + back(by_entered)[0], jax.tree.map(jnp.add, sums[1], by_tangent)), None
+
+    zero = (jnp.zeros_like(x), jax.tree.map(jnp.zeros_like, tangent))
+    (through_layer, through_direction), _ = lax.scan(add, zero, iterates)
+    return through_layer + back(through_direction)[0]

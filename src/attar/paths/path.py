@@ -4,6 +4,7 @@ A path is a small frozen pytree with `at(t)`, t from 0 (the teacher's initialisa
 are the same pytree with a leading axis, so that inside jit `pick(paths, i)` is one of them.
 """
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import ClassVar, Protocol, Self, TypeVar
@@ -20,6 +21,9 @@ from attar.train import Task, batch_loss
 
 PROFILE_TIMES = np.linspace(0.0, 1.0, 21, dtype=np.float32)
 """Values of t at which the loss along a path is recorded."""
+
+PROFILE_MEMORY = 64 * 2**20
+"""Bytes of activations of the training rows on which it is; of more rows, evenly spaced ones."""
 
 
 class Path(Protocol):
@@ -58,4 +62,8 @@ def _profile(model: Model, paths: Path, task: Task, times: Array) -> Array:
 
 def profile(model: Model, paths: Path, task: Task) -> np.ndarray:
     """Return the training loss along many paths, [paths, times]."""
-    return np.asarray(_profile(model, paths, task, jnp.asarray(PROFILE_TIMES)))
+    most = max(1, PROFILE_MEMORY // (4 * math.prod(model.units(1))))
+    some = slice(None, None, -(-len(task.x) // most))
+    weights = None if task.weights is None else task.weights[some]
+    rows = Task(task.x[some], task.y[some], task.offset, weights)
+    return np.asarray(_profile(model, paths, rows, jnp.asarray(PROFILE_TIMES)))

@@ -1,6 +1,5 @@
 """From a table to float arrays and back: impute, encode, standardise, clip, all fitted on the training rows."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,9 +8,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from attar.cohort.schema import Column, Kind, Scalar, Schema, is_number, numbers, restore
-from attar.cohort.split import Split
-from attar.cohort.table import Cohort
 from attar.errors import DataError
+from attar.models.layout import Layout
+from attar.models.layout import table as table_layout
 
 
 class Feature(BaseModel):
@@ -64,6 +63,11 @@ class Preparation(BaseModel):
         return (*parts, *(f"{feature.column} missing" for feature in self.features if feature.indicator))
 
     @property
+    def layout(self) -> Layout:
+        """How a row lies: nothing in it changes over time."""
+        return table_layout(self.width)
+
+    @property
     def width(self) -> int:
         """How many array columns there are."""
         return sum(len(feature.mean) + (feature.indicator is not None) for feature in self.features)
@@ -104,7 +108,7 @@ class Preparation(BaseModel):
             here = slice(at, at + len(feature.mean))
             columns[feature.column] = _decode(feature, values[:, here], missing, self.clip)
             at = here.stop
-        return pd.DataFrame(columns)
+        return pd.DataFrame(columns, index=range(len(values)))
 
     def bounds(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return the lowest and highest prepared value of each array column that training rows can reach."""
@@ -115,46 +119,18 @@ class Preparation(BaseModel):
         ]
         gaps = [feature.indicator for feature in self.features if feature.indicator]
         ends += [(-mean / scale, (1 - mean) / scale) for mean, scale in gaps]
-        low, high = np.clip(np.array(ends), -self.clip, self.clip).T.astype(np.float32)
+        low, high = np.clip(np.array(ends).reshape(-1, 2), -self.clip, self.clip).T.astype(np.float32)
         return low, high
-
-
-@dataclass(frozen=True, eq=False)
-class Arrays:
-    """A prepared cohort: x [rows, width] and y [rows, targets] as float32, per side of the split."""
-
-    x_train: NDArray[np.float32]
-    y_train: NDArray[np.float32]
-    x_validation: NDArray[np.float32]
-    y_validation: NDArray[np.float32]
-    x_test: NDArray[np.float32]
-    y_test: NDArray[np.float32]
-    preparation: Preparation
-
-
-def prepare(cohort: Cohort, split: Split, clip: float = 5.0, indicators: bool = False) -> Arrays:
-    """Fit on the training side and transform all three."""
-    preparation = fit(cohort.frame.iloc[split.train], cohort.schema, clip, indicators)
-    x = preparation.transform(cohort.frame)
-    y = cohort.labels.astype(np.float32)
-    return Arrays(
-        x_train=x[split.train],
-        y_train=y[split.train],
-        x_validation=x[split.validation],
-        y_validation=y[split.validation],
-        x_test=x[split.test],
-        y_test=y[split.test],
-        preparation=preparation,
-    )
 
 
 def fit(frame: pd.DataFrame, schema: Schema, clip: float = 5.0, indicators: bool = False) -> Preparation:
     """Learn medians, means, scales and ranges from training rows; `indicators` adds a column for each with gaps."""
-    features = tuple(_fit_column(frame[column.name], column, clip, indicators) for column in schema.columns)
+    features = tuple(fit_column(frame[column.name], column, clip, indicators) for column in schema.columns)
     return Preparation(features=features, clip=clip, indicators=indicators)
 
 
-def _fit_column(series: pd.Series, column: Column, clip: float, indicators: bool) -> Feature:
+def fit_column(series: pd.Series, column: Column, clip: float, indicators: bool) -> Feature:
+    """Learn how one column becomes array columns."""
     values = column.values
     raw = _raw(series, column.kind, column.dtype, values)
     missing = np.isnan(raw)
