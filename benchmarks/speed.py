@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from itertools import product
@@ -32,7 +33,8 @@ from attar.cohort import Cohort
 from attar.evaluate.utility import Scorer
 from attar.legal import legal
 from attar.match import GRADIENTS, Lesson, Match, Segment
-from attar.models import Model, flat
+from attar.models import MODELS, Model, flat
+from attar.models.layout import Layout
 from attar.models.mlp import MLP
 from attar.models.student import student_loss
 from attar.paths import PATHS
@@ -41,11 +43,29 @@ from attar.run import build_model
 from attar.seeds import stream
 from attar.train import fresh
 
-NETWORKS = {"a": (27, 64), "b": (402, 256)}
-CASES = {f"{name}/{rows}": (*sizes, rows) for name, sizes in NETWORKS.items() for rows in (100, 1000)}
-"""Features, hidden units and condensed rows of each case; one output."""
-
 STEPS = (60, 30)
+SERIES = Layout(hours=48, channels=60, static=0)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A network with one output, condensed rows, and the student's steps."""
+
+    model: Any
+    rows: int
+    steps: tuple[int, ...] = STEPS
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape of the condensed inputs."""
+        return self.rows, self.model.layout.width if hasattr(self.model, "layout") else self.model.features
+
+
+NETWORKS = {"a": MLP(27, 1, 64, dropout=0.25), "b": MLP(402, 1, 256, dropout=0.25)}
+CASES = {f"{name}/{rows}": Case(model, rows) for name, model in NETWORKS.items() for rows in (100, 1000)}
+CASES["c"] = Case(MODELS["tcn"].make(SERIES, 1, 64, 0.75), 256, (30,))
+CASES["c-lstm"] = Case(MODELS["lstm-1"].make(SERIES, 1, 128, 0.25), 256, (30,))
+
 ROUNDS, TURN = 9, 0.2
 """How often each contender has its turn, and the seconds that a turn lasts at least."""
 
@@ -116,7 +136,8 @@ def peak_rss() -> float:
 
 def spawn_cases(cases: list[str], with_torch: bool) -> None:
     """Run every case in a fresh process, which prints its own line."""
-    for case, steps, gradient in product(cases, STEPS, GRADIENTS):
+    wanted = [(case, *rest) for case in cases for rest in product(CASES[case].steps, GRADIENTS)]
+    for case, steps, gradient in wanted:
         command = [sys.executable, __file__, "--case", case, "--steps", str(steps), "--gradient", gradient]
         if code := subprocess.run(command + ["--torch"] * with_torch, check=False).returncode:
             sys.exit(code)
@@ -127,9 +148,8 @@ def measure_case(case: str, steps: int, gradient: str, with_torch: bool) -> dict
 
     Peak memory is read before anything but the iteration itself has run.
     """
-    features, hidden, rows = CASES[case]
-    model = MLP(features, 1, hidden, dropout=0.25)
-    segment, lesson = problem = made_up_segment(model, rows)
+    model, rows = CASES[case].model, CASES[case].rows
+    segment, lesson = problem = made_up_segment(model, CASES[case].shape)
     match = jax.jit(partial(GRADIENTS[gradient], model, steps=steps, learn_labels=False))
     contenders: dict[str, Call] = {
         "iteration": lambda: jax.block_until_ready(match(*problem)),
@@ -154,13 +174,13 @@ def measure_case(case: str, steps: int, gradient: str, with_torch: bool) -> dict
     return line
 
 
-def made_up_segment(model: Model, rows: int) -> tuple[Segment, Lesson]:
+def made_up_segment(model: Model, shape: tuple[int, int]) -> tuple[Segment, Lesson]:
     """Make up the two ends of a segment, a balanced condensed set and a step size."""
     keys = jax.random.split(jax.random.key(0), 3)
     start = model.init(keys[0])
     end = start + 0.05 * jax.random.normal(keys[1], start.shape)
-    x = jax.random.normal(keys[2], (rows, model.tensors["hidden.weight"][0]))
-    y = (jnp.arange(rows) % 2).astype(jnp.float32)[:, None]
+    x = jax.random.normal(keys[2], shape)
+    y = (jnp.arange(len(x)) % 2).astype(jnp.float32)[:, None]
     return Segment(start, end), Lesson(x, y, jnp.float32(0.01))
 
 
@@ -197,10 +217,12 @@ def torch_loops(model: Model, segment: Segment, lesson: Lesson, steps: int, drop
     """
     import torch
     from torch.nn.functional import binary_cross_entropy_with_logits
-    from torch.nn.functional import dropout as drop
 
+    from torch_networks import NETWORKS as FORWARD
+
+    forward = FORWARD[type(model)]
     split = partial(flat.split, tensors=model.tensors)
-    first, goal = ([torch.tensor(np.asarray(part)) for part in split(theta)] for theta in segment)
+    first, goal = ([torch.tensor(np.asarray(part)) for part in split(theta)] for theta in segment[:2])
     inputs, labels, rate = (torch.tensor(np.asarray(array)) for array in lesson[:3])
     length = sum(((a - b) ** 2).sum() for a, b in zip(first, goal, strict=True))
     for tensor in (*first, inputs, rate):
@@ -210,9 +232,7 @@ def torch_loops(model: Model, segment: Segment, lesson: Lesson, steps: int, drop
         torch.set_num_threads(threads)
         theta = first
         for _ in range(steps):
-            weight, bias, out_weight, out_bias = theta
-            hidden = drop(torch.relu(torch.addmm(bias, inputs, weight)), dropout, training=dropout > 0)
-            loss = binary_cross_entropy_with_logits(torch.addmm(out_bias, hidden, out_weight), labels)
+            loss = binary_cross_entropy_with_logits(forward(model, theta, inputs, dropout), labels)
             slopes = torch.autograd.grad(loss, theta, create_graph=True)
             theta = [part - rate * slope for part, slope in zip(theta, slopes, strict=True)]
         loss = sum(((a - b) ** 2).sum() for a, b in zip(theta, goal, strict=True)) / length

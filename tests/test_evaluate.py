@@ -32,7 +32,11 @@ def test_full_networks_are_kept_at_their_best_validation_epoch(data, model):
     for epoch in range(40):
         step_key = jax.random.fold_in(key, epoch)
         fit = train.epoch(model, fit, task, step_key, settings.step_size, settings.momentum, settings.batch)
-        curve.append(utility.measure(model, fit.theta, data["x_train"], data["x_validation"], data["y_validation"])["auprc"][:, 0])
+        curve.append(
+            utility.measure(model, fit.theta, data["x_train"], data["x_validation"], data["y_validation"])["auprc"][
+                :, 0
+            ]
+        )
     np.testing.assert_allclose(kept, np.max(curve, axis=0), rtol=1e-6)
 
 

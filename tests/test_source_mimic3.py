@@ -1,10 +1,15 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 from attar.cohort.prepared import load, save
-from attar.cohort.sources.mimic3 import CHANNELS, PHENOTYPES, input_names, read_mortality, read_phenotyping
+from attar.cohort.schema import Schema
+from attar.cohort.series import Series
+from attar.cohort.sources.mimic3 import read_mortality, read_phenotyping
+from attar.cohort.sources.mimic3_channels import CHANNELS, PHENOTYPES
 from attar.cohort.sources.options import Options
 from attar.errors import DataError, RecipeError
+from attar.prepare.series import fit_series
 from attar.progress import Silent
 
 SERIES = (
@@ -137,8 +142,14 @@ def read(folder, reader=read_mortality, **options):
 
 
 def test_the_60_inputs_are_the_papers():
-    assert list(input_names()) == INPUTS.strip().split("\n")
-    assert len(input_names()) == 60
+    hours = max(len(channel.values) for channel in CHANNELS)
+    every = [np.arange(hours) % (len(channel.values) or hours) for channel in CHANNELS]
+    values = np.repeat(np.stack(every, axis=1)[None].astype(np.float32), 3, axis=0)
+    prepared = fit_series(
+        Series(values, CHANNELS), pd.DataFrame(index=range(3)), Schema(columns=(), targets=()), 5.0, False
+    )
+    assert list(prepared.hour_names) == INPUTS.strip().split("\n")
+    assert len(prepared.hour_names) == 60
 
 
 def test_channels_are_the_columns_of_a_file():

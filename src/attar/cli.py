@@ -193,7 +193,7 @@ def prepare(
     value: Annotated[str | None, typer.Option(help="Column of the value.", metavar="COL")] = None,
     sums: Annotated[
         list[str] | None,
-        typer.Option("--sum", help="Variable that adds up within an hour, such as urine.", metavar="NAME"),
+        typer.Option(help="Variable that adds up within an hour, such as urine.", metavar="NAME"),
     ] = None,
     quiet: Quiet = False,
     as_json: Json = False,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter
 
-from attar import __version__, coreset, export, initial, stages, teach
+from attar import __version__, coreset, export, figures, initial, stages, teach
 from attar.cohort import Cohort, Schema, Split
 from attar.condensed import Condensed
 from attar.errors import DataError, RecipeError, RunError, nearest
@@ -178,10 +178,11 @@ def evaluate_across(
         condensed = export.read(run, data.preparation, targets)
         names = [target.name for target in targets]
         scores = across.score_models(
-            models, partial(build_model, recipe, data), data, condensed, names, recipe, watch or Silent()
+            models, partial(build_model, recipe, data), data, {"condensed": condensed}, names, recipe, watch or Silent()
         )
         result = {"models": scores, "method": recipe.method, "per_class": recipe.per_class}
         run.write_json("models.json", result)
+        run.write("models.png", figures.models(result))
     return result
 
 

@@ -42,8 +42,11 @@ class TCN:
         for number, (kernels, channels, _) in enumerate(self.blocks):
             for layer, entering in ((0, width), (1, channels)):
                 at = f"block{number}.{layer}"
-                share = channels // len(kernels)
-                named |= {f"{at}.kernel{kernel}": (kernel, entering, share) for kernel in kernels}
+                shares = [channels // len(kernels) + (nth < channels % len(kernels)) for nth in range(len(kernels))]
+                named |= {
+                    f"{at}.kernel{kernel}": (kernel, entering, share)
+                    for kernel, share in zip(kernels, shares, strict=True)
+                }
                 named |= {f"{at}.{part}": (channels,) for part in ("bias", "scale", "shift")}
                 named |= {f"{at}.slope": (1,)}
             named |= {f"block{number}.shortcut": (width, channels), f"block{number}.shortcut_bias": (channels,)}
