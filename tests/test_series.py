@@ -29,7 +29,7 @@ SETTINGS = {
     "model.hidden": 8,
     "teachers.count": 2,
     "teachers.epochs": 2,
-    "path.steps": 2,
+    "teachers.batch": 32,
     "student.steps": 3,
     "inputs.iterations": 20,
     "selection.initialisations": 2,
@@ -67,7 +67,7 @@ def cohort():
 @pytest.fixture(scope="module")
 def finished(cohort, tmp_path_factory):
     folder = tmp_path_factory.mktemp("series") / "run"
-    condense_cohort(cohort, recipe.load("series", SETTINGS), folder)
+    condense_cohort(cohort, recipe.load("series", {**SETTINGS, "method": "line"}), folder)
     return folder
 
 
@@ -93,10 +93,11 @@ def test_equal_stays_are_kept_together(cohort):
     frame.loc[1, ["age", "ward", "died"]] = frame.loc[2, ["age", "ward", "died"]].to_numpy()
     values = series.values.copy()
     values[1] = values[2]
-    twins = Cohort.of(frame, "died", series=Series(values, CHANNELS))
+    twins = Cohort.of(frame, "died", series=Series(values, CHANNELS), drop=["patient"])
     assert twins.blocks[1] == twins.blocks[2]
     values[1, 0, 0] = 30
-    assert len(set(Cohort.of(frame, "died", series=Series(values, CHANNELS)).blocks[1:3])) == 2
+    apart = Cohort.of(frame, "died", series=Series(values, CHANNELS), drop=["patient"])
+    assert apart.blocks[1] != apart.blocks[2]
 
 
 def test_rows_without_an_outcome_take_their_series_with_them():
@@ -160,14 +161,14 @@ def test_gaps_are_filled_forward_then_with_the_training_median(cohort):
     row[0, 2, 1] = 7.0
     x = fitted.transform(Stays(row, cohort.frame.iloc[:1]))[0, : HOURS * fitted.layout.channels].reshape(HOURS, -1)
     ph = np.clip((np.array([np.median(observed)] * 2 + [7.0] * 4) - observed.mean()) / observed.std(), -5, 5)
-    np.testing.assert_allclose(x[:, 1], ph, rtol=1e-4)
+    np.testing.assert_allclose(x[:, 1], ph, rtol=1e-4, atol=1e-4)
     assert fitted.hour_names[-3:] == ("mask-HR", "mask-pH", "mask-rhythm")
     np.testing.assert_array_equal(x[:, -3:], np.eye(6)[2][:, None] * [0, 1, 0])
 
 
 def test_there_and_back_is_the_same_and_legal(cohort):
     data = prepare(cohort, cohort.split(0))
-    fitted, x = data.preparation, data.x_test
+    fitted, x = data.preparation, data.x_train
     np.testing.assert_allclose(fitted.transform(fitted.inverse(x)), x, atol=1e-4)
     rules = legal(fitted)
     np.testing.assert_allclose(rules.nearest(x), x, atol=1e-4)
@@ -183,6 +184,9 @@ def test_there_and_back_is_the_same_and_legal(cohort):
 def test_a_run_exports_patients_in_units_that_train_as_the_arrays_do(cohort, finished):
     run, condensed = Run(finished), load(finished)
     assert {"condensed", "condensed_raw", "full", "random"} == set(condensed.scores["arms"])
+    moved = np.abs(condensed.x - prepare(cohort, cohort.split(0)).x_train[condensed.source])
+    assert run.manifest()["guards"]["skipped"] < 20
+    assert moved.max() > 0.01
     table = run.read_table("condensed.parquet")
     assert list(table) == ["patient", "hour", "channel", "value", "observed", "probability", "category"]
     assert len(table) == 12 * HOURS * 3
@@ -202,18 +206,18 @@ def test_a_run_exports_patients_in_units_that_train_as_the_arrays_do(cohort, fin
     np.testing.assert_allclose(text["value"], table["value"], rtol=1e-5)
 
 
-def test_free_rows_keep_masks_as_probabilities(cohort, tmp_path):
-    settings = {**SETTINGS, "inputs.rows": "free", "inputs.iterations": 10}
-    condense_cohort(cohort, recipe.load("series", settings), tmp_path / "run")
-    table = pd.read_parquet(tmp_path / "run" / "condensed.parquet")
-    assert table["probability"].between(0, 1).all()
-    assert ((table["probability"] > 0) & (table["probability"] < 1)).any()
-    assert set(table["observed"]) == {0, 1}
+def test_masks_are_exported_as_probabilities_and_as_0_or_1(cohort):
+    data = prepare(cohort, cohort.split(0))
+    fitted, x = data.preparation, data.x_train[:2].copy()
+    masks = x[:, : HOURS * fitted.layout.channels].reshape(2, HOURS, -1)[:, :, -3:]
+    masks[:] = np.array([-0.2, 0.3, 0.8])
+    table = export.as_tables(fitted, cohort.schema.targets, x, data.y_train[:2])["condensed"]
+    assert table["probability"].to_numpy() == pytest.approx(np.tile([0.0, 0.3, 0.8], 2 * HOURS))
+    np.testing.assert_array_equal(table["observed"], np.tile([0, 0, 1], 2 * HOURS))
 
 
 def test_other_models_are_tried_on_series(cohort, finished):
-    found = evaluate_across(cohort, finished, ["mlp", "logistic"])
-    assert set(found["models"]) == {"mlp", "logistic"}
+    found = evaluate_across(cohort, finished, ["logistic"])
     assert found["models"]["logistic"]["full"]["auroc"]["mean"] > 0.8
     assert (finished / "models.png").stat().st_size > 1000
 
@@ -300,6 +304,7 @@ def test_arrays_are_series_too():
 
 def test_the_estimator_takes_an_array_of_series():
     frame, series = made_up()
-    fitted = Condenser(settings={**SETTINGS, "inputs.iterations": 10}).fit(series.values[:, :, :2], frame["died"])
+    settings = {**SETTINGS, "model.name": "mlp"}
+    fitted = Condenser(method="random", settings=settings).fit(series.values[:, :, :2], frame["died"])
     assert len(fitted.condensed_.patients()) == 12
     assert fitted.condensed_.frame()["channel"].unique().tolist() == ["c0", "c1"]

@@ -218,7 +218,8 @@ def prepare(
         "sums": tuple(sums or ()),
     }
     options = Options(**{name: value for name, value in said.items() if value is not None and value != ()})
-    _finish(lambda watch: sources.prepare(source, path, options, out, watch), out, quiet, as_json)
+    begins_anew = "Nothing was written: the same command begins anew."
+    _finish(lambda watch: sources.prepare(source, path, options, out, watch), out, quiet, as_json, begins_anew)
 
 
 @app.command()
@@ -333,19 +334,24 @@ def _read(name: str, roles: dict[str, Any], silent: bool) -> "Cohort":
     return cohort
 
 
-def _finish(work: Callable[["Watch"], dict[str, Any]], folder: Path, quiet: bool, as_json: bool) -> None:
+RESUMES = "Nothing is lost: the same command continues where it was."
+
+
+def _finish(
+    work: Callable[["Watch"], dict[str, Any]], folder: Path, quiet: bool, as_json: bool, interrupted: str = RESUMES
+) -> None:
     from rich.console import Console
 
     from attar import show
 
-    result = _watched(work, quiet)
+    result = _watched(work, quiet, interrupted)
     if as_json:
         print(json.dumps({"folder": str(folder), **result}, indent=2))
     elif not quiet:
         show.result(Console(), result, folder)
 
 
-def _watched(work: Callable[["Watch"], dict[str, Any]], quiet: bool) -> dict[str, Any]:
+def _watched(work: Callable[["Watch"], dict[str, Any]], quiet: bool, interrupted: str) -> dict[str, Any]:
     from rich.console import Console
 
     from attar.progress import Bars, Lines, Silent
@@ -356,7 +362,7 @@ def _watched(work: Callable[["Watch"], dict[str, Any]], quiet: bool) -> dict[str
         with watch as seen:
             return work(seen)
     except KeyboardInterrupt:
-        terminal.print("Interrupted. Nothing is lost: the same command continues where it was.")
+        terminal.print(f"Interrupted. {interrupted}")
         raise typer.Exit(130) from None
 
 

@@ -5,7 +5,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from attar.cohort.prepared import Prepared, save
+from attar.cohort.schema import distinct, recognised_positive
 from attar.cohort.sources import eicu, mimic3, nhs, physionet2012, physionet2019, series
 from attar.cohort.sources.options import Options
 from attar.errors import DataError, RecipeError, RunError, nearest
@@ -16,29 +19,18 @@ from attar.progress import Watch
 class Source:
     """One kind of files: how it is read, and which options it takes."""
 
-    title: str
     read: Callable[[Path, Options, Watch], list[Prepared]]
     takes: tuple[str, ...]
 
 
 SOURCES: Mapping[str, Source] = {
-    "mimic3-mortality": Source(
-        "MIMIC-III benchmark, in-hospital mortality after 48 hours", mimic3.read_mortality, ("hours", "only")
-    ),
-    "mimic3-phenotyping": Source(
-        "MIMIC-III benchmark, 25 diagnoses of a stay", mimic3.read_phenotyping, ("hours", "only")
-    ),
-    "eicu-fiddle": Source("eICU features made by FIDDLE", eicu.read, ("task", "features", "collapse", "ids")),
-    "nhs": Source("NHS emergency departments, a CSV file a site", nhs.read, ("target", "only")),
-    "physionet2012": Source(
-        "PhysioNet Challenge 2012, death in hospital", physionet2012.read, ("hours", "only", "outcomes")
-    ),
-    "physionet2019": Source("PhysioNet Challenge 2019, sepsis", physionet2019.read, ("hours", "outcomes")),
-    "series": Source(
-        "A table of patient, time, variable and value",
-        series.read,
-        ("hours", "outcomes", "target", "patient", "time", "variable", "value", "sums"),
-    ),
+    "mimic3-mortality": Source(mimic3.read_mortality, ("hours", "only")),
+    "mimic3-phenotyping": Source(mimic3.read_phenotyping, ("hours", "only")),
+    "eicu-fiddle": Source(eicu.read, ("task", "features", "collapse", "ids")),
+    "nhs": Source(nhs.read, ("target", "only")),
+    "physionet2012": Source(physionet2012.read, ("hours", "only", "outcomes")),
+    "physionet2019": Source(physionet2019.read, ("hours", "outcomes")),
+    "series": Source(series.read, ("hours", "outcomes", "target", "patient", "time", "variable", "value", "sums")),
 }
 
 
@@ -58,11 +50,7 @@ def read(name: str, path: Path, options: Options, watch: Watch) -> list[Prepared
 
 def prepare(name: str, path: Path, options: Options, out: Path, watch: Watch) -> dict[str, Any]:
     """Read a source and save its cohorts, one in `out` or several in folders; return what was kept and dropped."""
-    if (
-        out.is_dir()
-        and any(out.iterdir())
-        and not any((out / at / "cohort.json").is_file() for at in ("", *_inside(out)))
-    ):
+    if out.is_dir() and any(out.iterdir()) and not any(out.glob("**/cohort.json")):
         raise RunError(
             f"The folder {out} is not empty and holds no prepared cohort, so nothing was written there. Give --out a "
             "new name."
@@ -77,7 +65,7 @@ def prepare(name: str, path: Path, options: Options, out: Path, watch: Watch) ->
             "title": cohort.title,
             "rows": len(cohort.patients),
             **shape,
-            "targets": {target: float((cohort.patients[target] == 1).mean()) for target in cohort.targets},
+            "targets": {target: _share(cohort.patients[target]) for target in cohort.targets},
             "kept": dict(cohort.kept),
             "dropped": dict(cohort.dropped),
             "notes": list(cohort.notes),
@@ -85,5 +73,9 @@ def prepare(name: str, path: Path, options: Options, out: Path, watch: Watch) ->
     return {"prepared": summary}
 
 
-def _inside(out: Path) -> list[str]:
-    return [entry.name for entry in out.iterdir() if entry.is_dir()]
+def _share(outcome: pd.Series) -> float:
+    """Return the share of patients whose outcome plainly means yes, else of the rarer of its values."""
+    known = outcome.dropna()
+    yes = recognised_positive(distinct(known)) if known.nunique() == 2 else None
+    shares = known.value_counts(normalize=True)
+    return float(shares.min() if yes is None else shares[yes])
