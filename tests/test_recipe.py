@@ -1,9 +1,11 @@
 import tomllib
 
+import numpy as np
 import pytest
 
 from attar import recipe
 from attar.errors import RecipeError
+from attar.evaluate.utility import stride
 from attar.methods import METHODS
 from attar.segments import SAMPLERS, window
 
@@ -67,6 +69,7 @@ PAPER = {
     "mimic3-mortality": (0.02, 0.0, 60, "tcn", 64, 0.75, 0.02, 60, 0.02, 80),
     "mimic3-phenotyping": (0.05, 0.9, 60, "tcn", 64, 0.75, 0.05, 60, 0.05, 80),
 }
+LABELS = {"mimic3-phenotyping": 25}
 TABULAR_WINDOWS = {50: (0, 20, 40), 100: (10, 20, 60), 200: (20, 40, 100), 500: (20, 40, 100)}
 MIMIC_WINDOWS = {50: (0, 10, 25), 100: (5, 15, 40), 200: (20, 40, 50), 500: (30, 40, 60)}
 
@@ -77,7 +80,8 @@ def test_the_papers_tasks_have_its_settings(task):
         found = recipe.load(f"paper/{task}", {"method": method})
         teachers, model, inner, final = found.teachers, found.model, found.selection, found.evaluate
         settings = (teachers.step_size, teachers.momentum, teachers.epochs, model.name, model.hidden, model.dropout)
-        settings += (inner.step_size, inner.epochs, final.step_size, final.epochs)
+        labels = np.zeros((1, LABELS.get(task, 1)))
+        settings += (stride(inner, labels), inner.epochs, stride(final, labels), final.epochs)
         assert settings == PAPER[task]
         assert inner.momentum == final.momentum == 0.9
         assert (final.initialisations, inner.every, found.student.batch) == (10, 10, "auto")

@@ -1,5 +1,6 @@
 """Train on a set, test on real patients: the scores of the full cohort, of random subsets and of condensed sets."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -18,12 +19,17 @@ MEMORY = 32 * 2**20
 """Bytes of activations that small sets trained side by side may take."""
 
 
+def stride(settings: Training, y: Array) -> float:
+    """Return the step size for labels [rows, labels]: the loss is their mean, so each of many would learn slowly."""
+    return settings.step_size * math.sqrt(y.shape[1])
+
+
 def fit_small(model: Model, theta: Array, x: Array, y: Array, key: Array, settings: Training) -> Array:
     """Train networks [networks, p] on one small set for a fixed number of epochs, as its receiver would."""
     task = train.Task(x, y, jnp.zeros(y.shape[1]))
 
     def one(fit: train.Fit, key: Array) -> tuple[train.Fit, None]:
-        return train.epoch(model, fit, task, key, settings.step_size, settings.momentum, settings.batch), None
+        return train.epoch(model, fit, task, key, stride(settings, y), settings.momentum, settings.batch), None
 
     return lax.scan(one, train.begin(theta), jax.random.split(key, settings.epochs))[0].theta
 
@@ -44,7 +50,7 @@ def fit_full(
     fit, best, best_score = train.begin(theta), theta, jnp.full(len(theta), -1.0)
     for epoch in range(settings.epochs):
         step_key = jax.random.fold_in(key, epoch)
-        fit = train.epoch(model, fit, task, step_key, settings.step_size, settings.momentum, settings.batch)
+        fit = train.epoch(model, fit, task, step_key, stride(settings, y), settings.momentum, settings.batch)
         score = macro(measure(model, fit.theta, x, x_validation, y_validation)["auprc"], y_validation)
         better = score > best_score
         best, best_score = jnp.where(better[:, None], fit.theta, best), jnp.where(better, score, best_score)

@@ -83,7 +83,7 @@ def convolutional(*kernels: int, blocks: int = 1, norm: str = "batch") -> Callab
     )
 
 
-LSTM_TRAINING = {"step_size": 0.01, "epochs": 30, "full_epochs": 30}
+LSTM_TRAINING = {"step_size": 0.01, "epochs": 30}
 
 MODELS: dict[str, Row] = {
     "mlp": Row(widened(1)),
