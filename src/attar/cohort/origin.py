@@ -34,7 +34,8 @@ def find(source: str | Path) -> Origin:
     if path.is_dir():
         found = prepared.load(path)
         series = None if found.values is None else Series(found.values, found.channels)
-        return Origin(found.name, found.patients, series, found.targets, found.id, found.groups)
+        name = path.resolve().name
+        return Origin(name, found.patients, series, found.targets, found.id, found.groups)
     if not path.suffix and not path.exists():
         raise DataError(
             f"{str(source)!r} is no built-in cohort, no file and no folder.{nearest(str(source), CATALOGUE)}"
