@@ -210,7 +210,7 @@ def test_from_arrays(frame):
     assert list(named.frame) == ["age", "sex"]
     assert named.schema.targets[0].name == "died"
     assert named.labels[:, 0].tolist() == frame["died"].tolist()
-    for bad_x, bad_y in ((x, y[:-1]), (x[:, :, None], y), (x[:, 0], y)):
+    for bad_x, bad_y in ((x, y[:-1]), (x[:, :, None, None], y), (x[:, 0], y)):
         with pytest.raises(DataError, match="X has shape"):
             Cohort.from_arrays(bad_x, bad_y)
     with pytest.raises(DataError, match="more than one column named 'y'"):
