@@ -5,6 +5,7 @@ change over time with the outcomes, and all of it as arrays (npz).
 """
 
 import io
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ def write(run: Run, preparation: AnyPreparation, targets: tuple[Target, ...], x:
     """Write the condensed patients in the cohort's own columns and units; condensed.parquet comes last."""
     tables = as_tables(preparation, targets, x, y)
     if isinstance(preparation, SeriesPreparation):
-        run.write("condensed.npz", packed(preparation, targets, x, y))
+        run.write("condensed.npz", packed(preparation, targets, tables, y))
     for name in sorted(tables, key=lambda name: name == "condensed"):
         run.write_table(f"{name}.csv", tables[name])
         run.write_table(f"{name}.parquet", tables[name])
@@ -33,10 +34,13 @@ def read(run: Run, preparation: AnyPreparation, targets: tuple[Target, ...]) -> 
     if isinstance(preparation, Preparation):
         return preparation.transform(condensed), labels(targets, condensed)
     patients = run.read_table("patients.parquet")
-    shape = (len(patients), preparation.hours, len(preparation.channels))
-    values = condensed["value"].to_numpy(np.float32).reshape(shape)
-    observed = condensed["observed"].to_numpy(np.float32).reshape(shape)
-    return preparation.transform(Stays(values, patients, observed)), labels(targets, patients)
+    stays = Stays(cells(preparation, condensed, "value"), patients, cells(preparation, condensed, "observed"))
+    return preparation.transform(stays), labels(targets, patients)
+
+
+def cells(preparation: SeriesPreparation, table: pd.DataFrame, column: str) -> np.ndarray:
+    """Return a column of the long table as an array [patients, hours, channels]."""
+    return table[column].to_numpy(np.float32).reshape(-1, preparation.hours, len(preparation.channels))
 
 
 def labels(targets: tuple[Target, ...], frame: pd.DataFrame) -> np.ndarray:
@@ -103,18 +107,19 @@ def long_table(preparation: SeriesPreparation, stays: Stays) -> pd.DataFrame:
     return table
 
 
-def packed(preparation: SeriesPreparation, targets: tuple[Target, ...], x: np.ndarray, y: np.ndarray) -> bytes:
-    """Return the same as arrays, for NumPy: values, observed and probability [patients, hours, channels], y, names."""
-    stays, buffer = preparation.inverse(x), io.BytesIO()
-    assert stays.observed is not None
+def packed(
+    preparation: SeriesPreparation, targets: tuple[Target, ...], tables: dict[str, pd.DataFrame], y: np.ndarray
+) -> bytes:
+    """Return the tables as arrays, for NumPy: values, observed, probability [patients, hours, channels], y, names."""
+    taken, buffer = partial(cells, preparation, tables["condensed"]), io.BytesIO()
     arrays: dict[str, Any] = {
-        "values": stays.values,
-        "observed": np.rint(stays.observed).astype(np.int8),
-        "probability": stays.observed,
+        "values": taken("value"),
+        "observed": taken("observed").astype(np.int8),
+        "probability": taken("probability"),
         "channels": np.array([channel.name for channel in preparation.channels]),
         "y": y,
         "targets": np.array([target.name for target in targets]),
-        "static": preparation.static.transform(stays.frame),
+        "static": preparation.static.transform(tables["patients"]),
         "static_names": np.array(preparation.static.names, dtype="U"),
     }
     np.savez_compressed(buffer, **arrays)

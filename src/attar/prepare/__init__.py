@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from attar.cohort.split import Split
@@ -12,10 +11,9 @@ from attar.cohort.table import Cohort
 from attar.prepare.series import SeriesPreparation, Stays, fit_series
 from attar.prepare.table import Preparation, fit
 
-__all__ = ["AnyPreparation", "Arrays", "Content", "Preparation", "SeriesPreparation", "Stays", "fit", "prepare"]
+__all__ = ["AnyPreparation", "Arrays", "Preparation", "SeriesPreparation", "Stays", "fit", "prepare"]
 
 AnyPreparation = Preparation | SeriesPreparation
-Content = pd.DataFrame | Stays
 
 
 @dataclass(frozen=True, eq=False)
