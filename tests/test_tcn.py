@@ -10,7 +10,7 @@ from jax import lax
 from attar.evaluate.utility import predict
 from attar.match import Lesson, Segment, exact, first_order
 from attar.models import MODELS, flat, student
-from attar.models.convolve import convolve
+from attar.models.convolve import convolve, recall
 from attar.models.layout import Layout
 from attar.models.norm import batch_norm, group_norm
 from attar.models.tcn import TCN, Block
@@ -35,17 +35,71 @@ def rows():
 def test_convolution_is_that_of_xla(taps, dilation, hours):
     keys = jax.random.split(jax.random.key(taps), 2)
     series, kernel = jax.random.normal(keys[0], (4, hours, 5)), jax.random.normal(keys[1], (taps, 5, 6))
-    wanted = lax.conv_general_dilated(
-        series,
-        kernel,
-        (1,),
-        [((taps - 1) * dilation, 0)],
-        rhs_dilation=(dilation,),
-        dimension_numbers=("NWC", "WIO", "NWC"),
-        precision=lax.Precision.HIGHEST,
-    )
-    found = jax.jit(lambda series: convolve(series, [kernel], dilation))(series)
-    np.testing.assert_allclose(found, wanted, atol=1e-4)
+
+    def wanted(series, kernel):
+        return lax.conv_general_dilated(
+            series,
+            kernel,
+            (1,),
+            [((taps - 1) * dilation, 0)],
+            rhs_dilation=(dilation,),
+            dimension_numbers=("NWC", "WIO", "NWC"),
+            precision=lax.Precision.HIGHEST,
+        )
+
+    def found(series, kernel):
+        return convolve(series, [kernel], dilation)
+
+    change = jax.random.normal(jax.random.key(0), (4, hours, 6))
+    close = partial(np.testing.assert_allclose, atol=2e-4)
+    results = [jax.jit(partial(jax.vjp, function))(series, kernel) for function in (found, wanted)]
+    close(results[0][0], results[1][0])
+    for mine, theirs in zip(results[0][1](change), results[1][1](change), strict=True):
+        close(mine, theirs)
+    both = [jax.grad(lambda kernel, f=f: (f(series, kernel) ** 3).sum()) for f in (found, wanted)]
+    twice = [jax.jvp(slope, (kernel,), (kernel[::-1],))[1] for slope in both]
+    np.testing.assert_allclose(*twice, rtol=1e-3, atol=1e-3 * np.abs(twice[1]).max())
+
+
+def test_many_convolutions_at_once_are_those_one_by_one():
+    keys = jax.random.split(jax.random.key(0), 2)
+    series, kernels = jax.random.normal(keys[0], (3, 2, 12, 4)), jax.random.normal(keys[1], (3, 5, 4, 2))
+
+    def slope(series, kernel):
+        return jax.grad(lambda kernel: (convolve(series, [kernel]) ** 2).sum())(kernel)
+
+    for function in (lambda series, kernel: convolve(series, [kernel]), slope):
+        together = jax.vmap(function)(series, kernels)
+        np.testing.assert_allclose(together, list(map(function, series, kernels)), rtol=1e-4, atol=1e-4)
+        shared = jax.vmap(function, (None, 0))(series[0], kernels)
+        np.testing.assert_allclose(shared[1], function(series[0], kernels[1]), rtol=1e-4, atol=1e-4)
+
+
+def test_a_recalled_convolution_changes_as_if_it_were_computed():
+    keys = jax.random.split(jax.random.key(0), 2)
+    series, kernel = jax.random.normal(keys[0], (2, 12, 4)), jax.random.normal(keys[1], (5, 4, 2))
+    known = convolve(series, [kernel], 2)
+
+    def along(convolved, series):
+        return jax.jvp(lambda kernel: (convolved(series, [kernel]) ** 3).sum(), (kernel,), (kernel[::-1],))[1]
+
+    computed = jax.value_and_grad(partial(along, lambda *parts: convolve(*parts, 2)))(series)
+    recalled = jax.value_and_grad(partial(along, lambda *parts: recall(2, known, *parts)))(series)
+    for mine, theirs in zip(recalled, computed, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["tcn", "tcn-2", "lstm-1"])
+def test_a_student_too_large_to_remember_pulls_alike(name, rows, monkeypatch):
+    model = small(name)
+    start, direction = model.init(jax.random.key(1)), model.init(jax.random.key(2))
+    pulled = []
+    for memory in (student.MEMORY, 0):
+        monkeypatch.setattr(student, "MEMORY", memory)
+        _, trace = model.follow(start, *rows, jnp.float32(0.1), 3)
+        assert (trace.seen is None) == (memory == 0)
+        pulled.append(model.pull(trace, *rows, direction))
+    np.testing.assert_allclose(*pulled, rtol=1e-4, atol=1e-5 * np.abs(pulled[1]).max())
 
 
 def test_kernels_side_by_side_see_the_past_only():
@@ -107,10 +161,10 @@ def test_every_network_drops_out_and_its_student_is_that_of_automatic_differenti
 
     @jax.jit
     def both():
-        end, iterates = model.follow(theta, x, y, jnp.float32(0.05), 4)
+        end, trace = model.follow(theta, x, y, jnp.float32(0.05), 4)
         losses = jnp.stack([student.student_loss(model, at, x, y) for at in (theta, end)])
         direction = end - theta
-        return losses, student.pull(model, iterates, x, y, direction), model.pull(iterates, x, y, direction)
+        return losses, student.pull(model, trace.iterates, x, y, direction), model.pull(trace, x, y, direction)
 
     (before, after), wanted, found = both()
     assert after < before

@@ -8,7 +8,8 @@ distance to theta_e over the squared length of the segment. Two gradients:
   g_L = dL/d theta_N. Labels that are learned have the same gradient with Y in place of X.
 - exact: the gradient of the unrolled loop, by the adjoint recursion over the stored iterates.
 
-Both keep the N iterates, or what stands for them, and nothing else that grows with N.
+Both keep the N iterates, or what stands for them; a network may also remember what it computed on the way, up to
+`student.MEMORY`. Nothing else grows with N.
 """
 
 from collections.abc import Callable

@@ -4,13 +4,23 @@ XLA's own convolutions take many times as long inside a loop (benchmarks/RESULTS
 hours with each three taps, a convolution is a sum of short ones, 3 outputs of 3 taps, which five products give instead
 of nine (Toom and Cook): inputs and taps are polynomials, evaluated at 0, 1, -1, 2 and infinity, multiplied point by
 point, and interpolated. In float32 that is as exact as the plain sum, to a few units in the last places.
+
+A convolution is linear in the series and in the taps, and both ways back are again products of threes: to the series a
+convolution with the hours ahead, to the taps five products. Derived from the forward pass they would take half as long
+again, so the convolution is an operation of its own, `CONVOLUTION`, that knows them.
 """
 
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.core import ShapedArray
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
 
 POINTS = (0.0, 1.0, -1.0, 2.0)
 SIDE = 3
@@ -46,24 +56,79 @@ def convolve(series: Array, kernels: Sequence[Array], dilation: int = 1) -> Arra
     whole = jnp.pad(series, ((0, 0), (missing, 0), (0, 0)))
     if dilation > 1:
         apart = whole.reshape(rows, -1, dilation, inputs).swapaxes(1, 2).reshape(rows * dilation, -1, inputs)
-        made = _by_threes(apart, weight).reshape(rows, dilation, -1, weight.shape[2]).swapaxes(1, 2)
+        made = (
+            CONVOLUTION.bind(apart, weight, taps=taps, ahead=False)
+            .reshape(rows, dilation, -1, weight.shape[2])
+            .swapaxes(1, 2)
+        )
         return made.reshape(rows, hours + missing, -1)[:, missing:]
-    return _by_threes(whole, weight)[:, missing:]
+    return CONVOLUTION.bind(whole, weight, taps=taps, ahead=False)[:, missing:]
 
 
-def _by_threes(series: Array, weight: Array) -> Array:
+@partial(jax.custom_jvp, nondiff_argnums=(0,))
+def recall(dilation: int, known: Array, series: Array, kernels: Sequence[Array]) -> Array:
+    """Return what `convolve` returned for these before, as if it were computed again; derivatives are as of that."""
+    return known
+
+
+@recall.defjvp
+def _recall_change(
+    dilation: int, values: tuple[Array, Array, Sequence[Array]], changes: tuple[Array, Array, Sequence[Array]]
+) -> tuple[Array, Array]:
+    (known, series, kernels), (_, of_series, of_kernels) = values, changes
+    change = convolve(of_series, kernels, dilation) + convolve(series, of_kernels, dilation)
+    return recall(dilation, known, series, kernels), change
+
+
+def _by_threes(series: Array, weight: Array, taps: int, ahead: bool) -> Array:
+    """Convolve series [rows, hours, inputs] with taps [taps, inputs, outputs], the last of which sees the same hour.
+
+    The others see the hours before it, or those ahead. Hours and taps are multiples of three.
+    """
     rows, hours, inputs = series.shape
-    groups, blocks = len(weight) // SIDE, hours // SIDE
-    padded = jnp.pad(series, ((0, 0), (len(weight) - 1, 1), (0, 0))).reshape(rows, -1, SIDE, inputs)
-    seen = [padded[:, :-1, at] for at in range(SIDE)] + [padded[:, 1:, at] for at in range(SIDE - 1)]
-    at_points = jnp.einsum("pt,gtio->pgio", OF_TAPS.astype(np.float32), weight.reshape(groups, SIDE, inputs, -1))
-    products = []
-    for factors, of_point in zip(OF_INPUTS, at_points, strict=True):
-        mixed = _mix(factors, seen)
-        moved = jnp.concatenate([mixed[:, group : group + blocks] for group in range(groups)], axis=-1)
-        products.append(moved @ of_point.reshape(groups * inputs, -1))
+    groups, blocks = taps // SIDE, hours // SIDE
+    in_order = (weight[::-1] if ahead else weight).reshape(groups, SIDE, inputs, -1)
+    at_points = jnp.einsum("pt,gtio->pgio", OF_TAPS.astype(np.float32), in_order)
+    products = [
+        _moved(mixed, groups, blocks) @ of_point.reshape(groups * inputs, -1)
+        for mixed, of_point in zip(_at_points(series, taps, ahead), at_points, strict=True)
+    ]
     outputs = [_mix(factors, products) for factors in TO_OUTPUTS]
     return jnp.stack(outputs, axis=2).reshape(rows, hours, -1)
+
+
+def _back_to_series(change: Array, series: Any, weight: Array, taps: int, ahead: bool) -> Array:
+    return CONVOLUTION.bind(change, weight.swapaxes(1, 2), taps=taps, ahead=not ahead)
+
+
+def _back_to_taps(change: Array, series: Array, weight: Any, taps: int, ahead: bool) -> Array:
+    """Return the gradient of the taps; with the hours ahead, series and change trade places."""
+    if ahead:
+        return _back_to_taps(series, change, weight, taps, ahead=False).swapaxes(1, 2)
+    (rows, hours, outputs), inputs = change.shape, series.shape[2]
+    groups, blocks = taps // SIDE, hours // SIDE
+    by_place = change.reshape(rows, blocks, SIDE, outputs)
+    changes = [by_place[:, :, place] for place in range(SIDE)]
+    products = [
+        jnp.einsum("rbi,rbo->io", _moved(mixed, groups, blocks), _mix(factors, changes))
+        for mixed, factors in zip(_at_points(series, taps, False), TO_OUTPUTS.T, strict=True)
+    ]
+    at_points = jnp.stack(products).reshape(-1, groups, inputs, outputs)
+    return jnp.einsum("pt,pgio->gtio", OF_TAPS.astype(np.float32), at_points).reshape(taps, inputs, outputs)
+
+
+def _at_points(series: Array, taps: int, ahead: bool) -> list[Array]:
+    """Return the inputs that every three outputs and three taps see, evaluated at each point."""
+    rows, _, inputs = series.shape
+    around = (0, taps) if ahead else (taps - 1, 1)
+    padded = jnp.pad(series, ((0, 0), around, (0, 0))).reshape(rows, -1, SIDE, inputs)
+    seen = [padded[:, :-1, at] for at in range(SIDE)] + [padded[:, 1:, at] for at in range(SIDE - 1)]
+    return [_mix(factors, seen) for factors in OF_INPUTS]
+
+
+def _moved(mixed: Array, groups: int, blocks: int) -> Array:
+    """Put what each group of taps sees side by side."""
+    return jnp.concatenate([mixed[:, group : group + blocks] for group in range(groups)], axis=-1)
 
 
 def _mix(factors: np.ndarray, arrays: Sequence[Array]) -> Array:
@@ -71,3 +136,17 @@ def _mix(factors: np.ndarray, arrays: Sequence[Array]) -> Array:
     return sum(
         (float(factor) * array for factor, array in zip(factors, arrays, strict=True) if factor), jnp.float32(0.0)
     )
+
+
+def _batched(operands: Sequence[Array], axes: Sequence[int | None], **how: Any) -> tuple[Array, int]:
+    return jax.vmap(partial(_by_threes, **how), tuple(axes))(*operands), 0
+
+
+CONVOLUTION = Primitive("convolution")
+CONVOLUTION.def_impl(jax.jit(_by_threes, static_argnames=("taps", "ahead")))
+CONVOLUTION.def_abstract_eval(
+    lambda series, weight, **_: ShapedArray((*series.shape[:2], weight.shape[2]), series.dtype)
+)
+mlir.register_lowering(CONVOLUTION, mlir.lower_fun(_by_threes, multiple_results=False))
+ad.defbilinear(CONVOLUTION, _back_to_series, _back_to_taps)
+batching.primitive_batchers[CONVOLUTION] = _batched

@@ -58,13 +58,13 @@ class LSTM:
         weight, bias, *_ = flat.split(theta, self.tensors)
         return self.layout.series(x) @ weight + bias
 
-    def leave(self, theta: Array, entered: Array) -> Array:
-        """Return logits of what `enter` returned, as a student has them: no dropout."""
-        return self._leave(theta, entered, None)
+    def leave(self, theta: Array, entered: Array, known: None = None) -> tuple[Array, None]:
+        """Return logits of what `enter` returned, as a student has them: no dropout; nothing is worth remembering."""
+        return self._leave(theta, entered, None), None
 
     def follow(self, start: Array, x: Array, y: Array, step_size: Array, steps: int) -> tuple[Array, Any]:
-        """Train a student on one small set; return its end [p] and its iterates."""
-        return student.follow(self, start, x, y, step_size, steps)
+        """Train a student on one small set; return its end [p] and what `pull` needs."""
+        return student.follow_entered(self, start, x, y, step_size, steps)
 
     def pull(self, trace: Any, x: Array, y: Array, direction: Array) -> Array:
         """Return the sum over the student's steps of d/dx <grad loss(theta_n; x, y), direction>."""

@@ -1,6 +1,6 @@
 """The student of any network: plain gradient steps on a small set, and how its gradients pull on the set."""
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +10,9 @@ from attar.models.loss import binary_cross_entropy
 
 if TYPE_CHECKING:
     from attar.models import Model
+
+MEMORY = 512 * 2**20
+"""Bytes that what is remembered of a student's steps may take; beyond, it is computed again."""
 
 
 def student_loss(model: "Model", theta: Array, x: Array, y: Array, rows: Array | None = None) -> Array:
@@ -62,11 +65,41 @@ class Entered(Protocol):
     def enter(self, theta: Array, x: Array) -> Any:
         """Return the first layer."""
 
-    def leave(self, theta: Array, entered: Any) -> Array:
-        """Return logits of what `enter` returned, without dropout."""
+    def leave(self, theta: Array, entered: Any, known: Any = None) -> tuple[Array, Any]:
+        """Return logits of what `enter` returned, without dropout, and what of the way there is dear to compute.
+
+        Handed back as `known`, that is not computed again.
+        """
 
 
-def pull_entered(model: Entered, iterates: Array, x: Array, y: Array, direction: Array) -> Array:
+class Trace(NamedTuple):
+    """A student's iterates [steps, p]; what it entered with and knew at each, or None where that is too much."""
+
+    iterates: Array
+    seen: Any
+
+
+def follow_entered(
+    model: Entered, start: Array, x: Array, y: Array, step_size: Array, steps: int
+) -> tuple[Array, Trace]:
+    """Train the student as `follow` does; remember its way through the network if all steps fit `MEMORY`."""
+
+    def loss(theta: Array) -> tuple[Array, Any]:
+        entered = model.enter(theta, x)
+        logits, known = model.leave(theta, entered)
+        return binary_cross_entropy(logits, y), (entered, known)
+
+    seen = jax.tree.leaves(jax.eval_shape(loss, start)[1])
+    fits = steps * sum(4 * part.size for part in seen) <= MEMORY
+
+    def step(theta: Array, _: None) -> tuple[Array, Trace]:
+        slope, seen = jax.grad(loss, has_aux=True)(theta)
+        return theta - step_size * slope, Trace(theta, seen if fits else None)
+
+    return lax.scan(step, start, length=steps)
+
+
+def pull_entered(model: Entered, trace: Trace, x: Array, y: Array, direction: Array) -> Array:
     """Return what `pull` does, for a network with a linear first layer.
 
     The direction's pass through that layer is the same for every step, and so is its way back to the inputs, which
@@ -74,17 +107,18 @@ def pull_entered(model: Entered, iterates: Array, x: Array, y: Array, direction:
     """
     tangent, back = jax.vjp(lambda x: model.enter(direction, x), x)
 
-    def along(theta: Array, entered: Any, tangent: Any) -> Array:
+    def along(theta: Array, entered: Any, tangent: Any, known: Any) -> Array:
         def loss(entered: Any, theta: Array) -> Array:
-            return binary_cross_entropy(model.leave(theta, entered), y)
+            return binary_cross_entropy(model.leave(theta, entered, known)[0], y)
 
         return jax.jvp(loss, (entered, theta), (tangent, direction))[1]
 
-    def add(sums: tuple[Array, Any], theta: Array) -> tuple[tuple[Array, Any], None]:
-        entered, back = jax.vjp(lambda x: model.enter(theta, x), x)
-        by_entered, by_tangent = jax.grad(along, (1, 2))(theta, entered, tangent)
+    def add(sums: tuple[Array, Any], step: Trace) -> tuple[tuple[Array, Any], None]:
+        entered, back = jax.vjp(lambda x: model.enter(step.iterates, x), x)
+        entered, known = step.seen or (entered, None)
+        by_entered, by_tangent = jax.grad(along, (1, 2))(step.iterates, entered, tangent, known)
         return (sums[0] + back(by_entered)[0], jax.tree.map(jnp.add, sums[1], by_tangent)), None
 
     zero = (jnp.zeros_like(x), jax.tree.map(jnp.zeros_like, tangent))
-    (through_layer, through_direction), _ = lax.scan(add, zero, iterates)
+    (through_layer, through_direction), _ = lax.scan(add, zero, trace)
     return through_layer + back(through_direction)[0]

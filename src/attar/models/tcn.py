@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from attar.models import flat, student
-from attar.models.convolve import convolve
+from attar.models.convolve import convolve, recall
 from attar.models.layout import Layout
 from attar.models.norm import NORMS, Moments
 
@@ -92,30 +92,44 @@ class TCN:
         first = convolve(series, self._kernels(parts, 0, 0), self.blocks[0].dilation) + parts["block0.0.bias"]
         return first, self._shortcut(parts, 0, series)
 
-    def leave(self, theta: Array, entered: tuple[Array, Array]) -> Array:
-        """Return logits of what `enter` returned, as a student has them: no dropout."""
-        return self._leave(theta, entered, None, None)[0]
+    def leave(
+        self, theta: Array, entered: tuple[Array, Array], known: list[Array] | None = None
+    ) -> tuple[Array, list[Array]]:
+        """Return logits of what `enter` returned, as a student has them (no dropout), and the convolutions between."""
+        logits, _, convolved = self._leave(theta, entered, None, None, known)
+        return logits, convolved
 
     def follow(self, start: Array, x: Array, y: Array, step_size: Array, steps: int) -> tuple[Array, Any]:
-        """Train a student on one small set; return its end [p] and its iterates."""
-        return student.follow(self, start, x, y, step_size, steps)
+        """Train a student on one small set; return its end [p] and what `pull` needs."""
+        return student.follow_entered(self, start, x, y, step_size, steps)
 
     def pull(self, trace: Any, x: Array, y: Array, direction: Array) -> Array:
         """Return the sum over the student's steps of d/dx <grad loss(theta_n; x, y), direction>."""
         return student.pull_entered(self, trace, x, y, direction)
 
     def _leave(
-        self, theta: Array, entered: tuple[Array, Array], keep: Array | None, stats: list[Moments | None] | None
-    ) -> tuple[Array, list[Moments | None]]:
+        self,
+        theta: Array,
+        entered: tuple[Array, Array],
+        keep: Array | None,
+        stats: list[Moments | None] | None,
+        known: list[Array] | None = None,
+    ) -> tuple[Array, list[Moments | None], list[Array]]:
+        """Return logits, the moments used, and every convolution but the first."""
         parts, start = self._parts(theta), 0
         used: list[Moments | None] = []
+        convolved: list[Array] = []
         hidden, shortcut = entered
         for number, block in enumerate(self.blocks):
             for layer in (0, 1):
                 at = f"block{number}.{layer}"
                 if number or layer:
-                    hidden = convolve(hidden, self._kernels(parts, number, layer), block.dilation)
-                    hidden = hidden + parts[f"{at}.bias"]
+                    kernels = self._kernels(parts, number, layer)
+                    if known is None:
+                        convolved.append(convolve(hidden, kernels, block.dilation))
+                    else:
+                        convolved.append(recall(block.dilation, known[len(convolved)], hidden, kernels))
+                    hidden = convolved[-1] + parts[f"{at}.bias"]
                 given = None if stats is None else stats[len(used)]
                 hidden, moments = NORMS[self.norm](hidden, parts[f"{at}.scale"], parts[f"{at}.shift"], given)
                 hidden = jnp.maximum(hidden, 0.0) + parts[f"{at}.slope"] * jnp.minimum(hidden, 0.0)
@@ -127,7 +141,8 @@ class TCN:
             if number + 1 < len(self.blocks):
                 hidden = hidden + shortcut
                 shortcut = self._shortcut(parts, number + 1, hidden)
-        return (hidden.mean(axis=1) + shortcut) @ parts["output.weight"] + parts["output.bias"], used
+        logits = (hidden.mean(axis=1) + shortcut) @ parts["output.weight"] + parts["output.bias"]
+        return logits, used, convolved
 
     def _shortcut(self, parts: dict[str, Array], number: int, entering: Array) -> Array:
         """Return a block's shortcut; of the last one only the mean over time is needed, so that is taken first."""
