@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from attar import recipe as recipes
 from attar.cohort import Cohort
 from attar.condensed import Condensed
+from attar.explain import explain
 from attar.progress import Lines, Silent
 from attar.run import condense_cohort
 
@@ -25,7 +26,7 @@ class Condenser(BaseEstimator):  # type: ignore[misc]
     seed: the only source of randomness, the same seed gives the same patients; None is the recipe's, by default 0.
     recipe: name or file of a recipe, or a mapping of settings; None is "default", or "series" for hourly series.
     settings: single settings by dotted name, laid over the recipe, as {"teachers.count": 20}.
-    out: run folder to keep and to resume from; None works in a temporary one.
+    out: run folder to keep and to resume from, with a report; None works in a temporary one.
     share: folder where runs on one cohort have teachers and the scores of all real patients in common.
     verbose: print progress.
 
@@ -64,5 +65,7 @@ class Condenser(BaseEstimator):  # type: ignore[misc]
         with tempfile.TemporaryDirectory(prefix="attar-") as scratch:
             folder = self.out or Path(scratch) / "run"
             self.condensed_: Condensed = condense_cohort(cohort, resolved, folder, watch, share=self.share)
+            if self.out:
+                explain(cohort, folder, watch)
         self.scores_ = self.condensed_.scores
         return self

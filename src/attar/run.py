@@ -2,13 +2,15 @@
 
 import os
 import platform
+import tempfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from pydantic import TypeAdapter
@@ -30,6 +32,7 @@ from attar.segments import SAMPLERS
 from attar.share import Share
 from attar.stages import Journal
 from attar.store import Run
+from attar.train import Task
 
 
 def condense_cohort(
@@ -45,19 +48,8 @@ def condense_cohort(
     `source` says how the cohort was read (path and column roles), so that it can be read again. Runs on one cohort that
     are given the same `share` folder train their teachers and score the whole cohort only once.
     """
-    check(recipe)
     shared = Share(share)
-    choose = method(recipe.method).choose
-    split = cohort.split(recipe.seed)
-    data = prepare(cohort, split, recipe.prepare.clip, recipe.prepare.indicators)
-    model = build_model(recipe, data)
-    if choose is None:
-        refuse_large(recipe, data)
-    rng = np.random.default_rng([recipe.seed, zlib.crc32(b"start")])
-    if choose:
-        start = coreset.choose(coreset.CORESETS[choose], data.x_train, data.y_train, recipe.per_class, rng)
-    else:
-        start = initial.draw(data.x_train, data.y_train, recipe.per_class, recipe.inputs.start, rng)
+    split, data, model, start = begun = begin(cohort, recipe)
     with Run(folder) as run:
         manifest = run.claim(recipe, describe(cohort, split, start, source))
         journal = Journal(run, manifest, watch or Silent(), shared)
@@ -67,10 +59,10 @@ def condense_cohort(
         run.write_arrays(
             "split.safetensors", {"train": split.train, "validation": split.validation, "test": split.test}
         )
-        if choose:
+        if method(recipe.method).choose:
             stages.export_chosen(journal, start, data, cohort)
         else:
-            task = teach.task(data.x_train, data.y_train, recipe.teachers.prior, start.y.mean(axis=0))
+            task = begun.task(recipe)
             stages.read_or_teach(journal, model, task, recipe)
             paths = stages.read_or_draw(journal, model, task, recipe)
             stages.read_or_condense(journal, model, paths, start, data, cohort, recipe)
@@ -81,6 +73,62 @@ def condense_cohort(
         manifest["finished"] = True
         run.write_json("manifest.json", manifest)
     return load(folder)
+
+
+def share_teachers(cohort: Cohort, recipe: Recipe, share: str | Path, group: int) -> np.ndarray:
+    """Return one group of a run's teachers at every epoch, shared or newly trained and shared from now on."""
+    begun = begin(cohort, recipe)
+    with _scratch(cohort, recipe, begun, share) as journal:
+        return stages.taught_group(journal, begun.model, begun.task(recipe), recipe, group)
+
+
+def share_scores(cohort: Cohort, recipe: Recipe, share: str | Path, groups: Sequence[np.ndarray]) -> None:
+    """Share the teachers, from all their groups, and the scores of all real patients and of random ones."""
+    begun = begin(cohort, recipe)
+    names = [target.name for target in cohort.schema.targets]
+    with _scratch(cohort, recipe, begun, share) as journal:
+        if groups:
+            key = stages.teachers_key(journal, begun.task(recipe), recipe)
+            journal.share.arrays("teachers", key, lambda: {"points": np.concatenate(groups)})
+        key = journal.key(recipe, "evaluate")
+        score_arms(begun.model, begun.data, {}, names, recipe, journal.watch, journal.share, key)
+
+
+@contextmanager
+def _scratch(cohort: Cohort, recipe: Recipe, begun: "Beginning", share: str | Path) -> Iterator[Journal]:
+    """Hand out the journal of a run that is only there for what it shares."""
+    with tempfile.TemporaryDirectory() as folder, Run(Path(folder) / "run") as run:
+        manifest = run.claim(recipe, describe(cohort, begun.split, begun.start, None))
+        yield Journal(run, manifest, Silent(), Share(share))
+
+
+class Beginning(NamedTuple):
+    """What a run begins with: who is in which split, the prepared arrays, the network, and the first patients."""
+
+    split: Split
+    data: Arrays
+    model: Model
+    start: initial.Initial
+
+    def task(self, recipe: Recipe) -> Task:
+        """Return what the run's teachers learn."""
+        return teach.task(self.data.x_train, self.data.y_train, recipe.teachers.prior, self.start.y.mean(axis=0))
+
+
+def begin(cohort: Cohort, recipe: Recipe) -> Beginning:
+    """Prepare the cohort and draw the patients that a run starts from, or the real ones that its method picks."""
+    check(recipe)
+    split = cohort.split(recipe.seed)
+    data = prepare(cohort, split, recipe.prepare.clip, recipe.prepare.indicators)
+    model = build_model(recipe, data)
+    rng = np.random.default_rng([recipe.seed, zlib.crc32(b"start")])
+    choose = method(recipe.method).choose
+    if choose:
+        start = coreset.choose(coreset.CORESETS[choose], data.x_train, data.y_train, recipe.per_class, rng)
+    else:
+        refuse_large(recipe, data)
+        start = initial.draw(data.x_train, data.y_train, recipe.per_class, recipe.inputs.start, rng)
+    return Beginning(split, data, model, start)
 
 
 def check(recipe: Recipe) -> None:

@@ -1,5 +1,6 @@
 """What the command line prints: tables for people, JSON for programs."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ ARMS = {
     "condensed_raw": "condensed arrays",
 }
 FILES = {
+    "report.html": "the report, for people: open it in a browser",
     "condensed.parquet": "the condensed patients, in the cohort's own columns and units",
     "condensed.csv": "the same, for everything that reads text",
     "patients.parquet": "what does not change over time, and the outcomes (also as patients.csv)",
@@ -64,18 +66,45 @@ def models(console: Console, results: dict[str, Any]) -> None:
 
 
 def result(console: Console, results: dict[str, Any], folder: Path) -> None:
-    """Print what a command found: the scores of a run, or of many models."""
-    if "prepared" in results:
-        prepared(console, results["prepared"])
-    elif "external" in results:
-        external(console, results, folder)
-    elif "models" in results:
-        models(console, results)
-        for name, purpose in {"models.json": "every score", "models.png": "the same as a picture"}.items():
-            console.print(f"{folder / name}  {purpose}", style="dim", highlight=False, markup=False)
-    else:
-        scores(console, results)
-        files(console, folder)
+    """Print what a command found, as the row of `SHOWN` says that it is told by."""
+    next(show for key, show in SHOWN.items() if key in results)(console, results, folder)
+
+
+def run(console: Console, results: dict[str, Any], folder: Path) -> None:
+    """Print the scores of a run and its files."""
+    scores(console, results)
+    files(console, folder)
+
+
+def many_models(console: Console, results: dict[str, Any], folder: Path) -> None:
+    """Print the scores of many models and their files."""
+    models(console, results)
+    files(console, folder, {"models.json": "every score", "models.png": "the same as a picture"})
+
+
+def geometry(console: Console, results: dict[str, Any], folder: Path) -> None:
+    """Print how broad each method's supervision is, what no student could reach, and what was reached."""
+    table = Table(title="matching loss of sampled segments, and what it cannot undercut", title_justify="left")
+    table.add_column("method", no_wrap=True)
+    for heading in ("segments", "bound", "loss", "violations"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name, found in results["bounds"].items():
+        numbers = (f"{found[key]:.3f}" for key in ("mean_bound", "mean_loss"))
+        table.add_row(name, f"{found['segments']}", *numbers, f"{found['violations']}")
+    console.print(table)
+    for kind, found in results["spectrum"].items():
+        console.print(
+            f"{kind}: {found['rank_by_energy']} directions hold 95 % of the energy, effective rank "
+            f"{found['rank_by_entropy']:.1f}",
+            highlight=False,
+            markup=False,
+        )
+    files(console, folder, {"geometry.json": "every number", "report.html": "the pictures, with the whole report"})
+
+
+def report(console: Console, results: dict[str, Any], folder: Path) -> None:
+    """Print where the report is."""
+    files(console, folder, {"report.html": "the report", "report.json": "its facts"})
 
 
 def external(console: Console, results: dict[str, Any], folder: Path) -> None:
@@ -84,17 +113,16 @@ def external(console: Console, results: dict[str, Any], folder: Path) -> None:
     scores(console, results, where)
     for words, names in results["differences"].items():
         console.print(f"{words}: {', '.join(names)}", highlight=False, markup=False, soft_wrap=True)
-    name = f"external-{results['external']}.json"
-    console.print(f"{folder / name}  every score", style="dim", highlight=False, markup=False)
+    files(console, folder, {f"external-{results['external']}.json": "every score"})
 
 
-def prepared(console: Console, cohorts: dict[str, Any]) -> None:
+def prepared(console: Console, results: dict[str, Any], folder: Path) -> None:
     """Print what a source gave: what was kept, what was dropped, what to know."""
-    for folder, facts in cohorts.items():
+    for name, facts in results["prepared"].items():
         size = f"{facts['rows']:,} patients"
         if "hours" in facts:
             size += f", {facts['channels']} channels x {facts['hours']} hours"
-        console.print(f"{folder}  {size}", style="bold", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"{name}  {size}", style="bold", highlight=False, markup=False, soft_wrap=True)
         targets = ", ".join(f"{name} {share:.1%}" for name, share in facts["targets"].items())
         counts = {word: _counts(facts[word]) for word in ("kept", "dropped")}
         for word, text in {"source": facts["title"], "targets": targets, **counts}.items():
@@ -107,9 +135,9 @@ def _counts(counts: dict[str, int]) -> str:
     return ", ".join(f"{count:,} {words}" for words, count in counts.items()) or "nothing"
 
 
-def files(console: Console, folder: Path) -> None:
+def files(console: Console, folder: Path, purposes: Mapping[str, str] = FILES) -> None:
     """Print what was written and what it is for."""
-    for name, purpose in FILES.items():
+    for name, purpose in purposes.items():
         if not (folder / name).is_file():
             continue
         console.print(f"{folder / name}  {purpose}", style="dim", highlight=False, markup=False, soft_wrap=True)
@@ -134,3 +162,14 @@ def catalogue(console: Console, rows: list[dict[str, Any]]) -> None:
         console.print(f"[bold]{row['name']}[/]  {row['rows']:,} rows, {row['features']} features", highlight=False)
         for text in (row["title"], f"targets: {targets}", f"licence: {row['licence']}", f"cite: {row['citation']}"):
             console.print(Padding(text, (0, 0, 0, 2)), highlight=False, markup=False)
+
+
+SHOWN: dict[str, Callable[[Console, dict[str, Any], Path], None]] = {
+    "prepared": prepared,
+    "external": external,
+    "models": many_models,
+    "spectrum": geometry,
+    "report": report,
+    "arms": run,
+}
+"""What is printed of a result that has this key; the first that fits."""

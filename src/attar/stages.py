@@ -102,17 +102,38 @@ def read_or_teach(journal: Journal, model: Model, task: Task, recipe: Recipe) ->
         if points.shape[1] <= recipe.teachers.epochs:
             run.remove("teachers.safetensors")
     if not run.has("teachers.safetensors"):
-        key = journal.key(recipe, "teachers")
-        key["teachers"].pop("store")
-        key["offset"] = task.offset.tolist()
-        keep_all = every_epoch or bool(journal.share)
         with journal.stage("teachers"):
-            shared = journal.share.arrays(
-                "teachers", key, lambda: {"points": train_teachers(journal, model, task, recipe, keep_all)}
-            )
-            points = shared["points"] if every_epoch else shared["points"][:, [0, -1]]
+            points = taught(journal, model, task, recipe, every_epoch)
+            if not every_epoch:
+                points = points[:, [0, -1]]
             run.write_arrays("teachers.safetensors", vault.pack_teachers(points))
     run.remove("teaching.safetensors")
+
+
+def taught(journal: Journal, model: Model, task: Task, recipe: Recipe, every_epoch: bool) -> np.ndarray:
+    """Return the points of the teachers, those that are shared or newly trained; shared ones are of every epoch."""
+    keep_all = every_epoch or bool(journal.share)
+    return journal.share.arrays(
+        "teachers",
+        teachers_key(journal, task, recipe),
+        lambda: {"points": train_teachers(journal, model, task, recipe, keep_all)},
+    )["points"]
+
+
+def taught_group(journal: Journal, model: Model, task: Task, recipe: Recipe, group: int) -> np.ndarray:
+    """Return the points of one group of the teachers, those that are shared or newly trained."""
+    return journal.share.arrays(
+        "group",
+        {**teachers_key(journal, task, recipe), "group": group},
+        lambda: {"points": teach.teach_group(model, task, recipe.teachers, recipe.seed, group)},
+    )["points"]
+
+
+def teachers_key(journal: Journal, task: Task, recipe: Recipe) -> dict[str, Any]:
+    """Return what teachers depend on."""
+    key = journal.key(recipe, "teachers")
+    key["teachers"].pop("store")
+    return key | {"offset": task.offset.tolist()}
 
 
 def train_teachers(journal: Journal, model: Model, task: Task, recipe: Recipe, every_epoch: bool) -> np.ndarray:

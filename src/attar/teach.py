@@ -86,6 +86,15 @@ def starts(model: Model, seed: int, count: int) -> Array:
     return train.fresh(model, stream(seed, "teachers"), count)
 
 
+def teach_group(model: Model, task: train.Task, settings: Settings, seed: int, group: int) -> np.ndarray:
+    """Train one of `groups` alone; return its teachers at every epoch's end, as `teach` would have them."""
+    begin, plan = starts(model, seed, settings.count), groups(model, settings)
+    points = np.zeros((settings.count, settings.epochs + 1, model.size), np.float32)
+    points[:, 0] = begin
+    first = Progress(group * settings.epochs, train.begin(begin[plan[group]]), points)
+    return teach(model, task, settings, seed, True, first, until=first.epochs + settings.epochs).points[plan[group]]
+
+
 def teach(
     model: Model,
     task: train.Task,
@@ -94,10 +103,12 @@ def teach(
     every_epoch: bool = False,
     resume: Progress | None = None,
     watch: Callable[[Progress], None] = lambda progress: None,
+    until: int | None = None,
 ) -> Teachers:
     """Train all teachers; keep their parameters at every epoch's end only if a method needs them.
 
     `watch` sees the state after each epoch of each group; handed back as `resume`, it continues to the same bytes.
+    `until` ends after so many epochs of all groups together.
     """
     begin, plan = starts(model, seed, settings.count), groups(model, settings)
     direction = OPTIMISERS[settings.optimiser](settings)
@@ -107,7 +118,7 @@ def teach(
         points[:, 0] = begin
         resume = Progress(0, train.begin(begin[plan[0]]), points)
     done, fit, points = resume
-    for index in range(done, len(plan) * settings.epochs):
+    for index in range(done, until or len(plan) * settings.epochs):
         group, epoch = divmod(index, settings.epochs)
         if epoch == 0:
             fit = train.begin(begin[plan[group]])

@@ -53,9 +53,7 @@ def keep_masks(key: Array, model: Model, networks: int, rows: int) -> Array | No
         return None
     bits = 2 if (4 * model.dropout).is_integer() else 8
     lanes = 32 // bits
-    words = lax.optimization_barrier(  # type: ignore[no-untyped-call]
-        jax.random.bits(key, (-(-networks // lanes), 1, *model.units(rows)))
-    )
+    words = lax.optimization_barrier(jax.random.bits(key, (-(-networks // lanes), 1, *model.units(rows))))
     shifts = bits * jnp.arange(lanes, dtype=jnp.uint32).reshape(lanes, *(1 for _ in model.units(rows)))
     kept = ((words >> shifts) & (2**bits - 1)) >= round(model.dropout * 2**bits)
     return kept.reshape(-1, *model.units(rows))[:networks]

@@ -11,6 +11,7 @@ import typer
 from attar import __version__
 from attar.cli.condense import condense, demo
 from attar.cli.evaluate import evaluate
+from attar.cli.explain import geometry, report
 from attar.cli.lists import cohorts, list_recipes, show_recipe
 from attar.cli.prepare import prepare
 from attar.errors import UserError
@@ -22,7 +23,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (demo, cohorts, prepare, condense, evaluate):
+for command in (demo, cohorts, prepare, condense, evaluate, geometry, report):
     app.command()(command)
 
 recipes = typer.Typer(help="Show the settings of a recipe.", no_args_is_help=True, rich_markup_mode=None)

@@ -91,11 +91,19 @@ def _condense(
     cohort = read(name, roles, quiet or as_json)
     if recipe is None:
         resolved = load(cohort.recipe, overrides)
+    from attar.explain import explain
+    from attar.progress import Watch
     from attar.run import condense_cohort
 
     path = name if name in CATALOGUE else str(Path(name).resolve())
     source = {"path": path, **roles}
-    finish(lambda watch: condense_cohort(cohort, resolved, out, watch, source, share).scores, out, quiet, as_json)
+
+    def work(watch: Watch) -> dict[str, Any]:
+        scores = condense_cohort(cohort, resolved, out, watch, source, share).scores
+        explain(cohort, out, watch)
+        return scores
+
+    finish(work, out, quiet, as_json)
 
 
 def _kinds(pairs: list[str]) -> dict[str, str]:

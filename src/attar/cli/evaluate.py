@@ -1,6 +1,6 @@
 """attar evaluate."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -23,7 +23,12 @@ def evaluate(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Score a run's condensed table again, train other models on it, or test on patients from elsewhere."""
+    """Score a run's condensed table again, train other models on it, or test on patients from elsewhere.
+
+    The run's report is written anew.
+    """
+    from attar.progress import Watch
+    from attar.report import write
     from attar.run import evaluate_across, evaluate_again, evaluate_external
 
     names = [name.strip() for name in models.split(",")] if models else []
@@ -34,9 +39,15 @@ def evaluate(
 
         check(names)
     read = read_again(run, cohort, quiet or as_json)
-    if on_cohort:
-        finish(lambda watch: evaluate_external(read, run, on_cohort, watch), run, quiet, as_json)
-    elif names:
-        finish(lambda watch: evaluate_across(read, run, names, watch), run, quiet, as_json)
-    else:
-        finish(lambda watch: evaluate_again(read, run, watch), run, quiet, as_json)
+
+    def work(watch: Watch) -> dict[str, Any]:
+        if on_cohort:
+            found = evaluate_external(read, run, on_cohort, watch)
+        elif names:
+            found = evaluate_across(read, run, names, watch)
+        else:
+            found = evaluate_again(read, run, watch)
+        write(run)
+        return found
+
+    finish(work, run, quiet, as_json)

@@ -1,0 +1,126 @@
+"""What a method asked of its students: its teachers' paths and the set condensed from them, the run's and others'.
+
+Other methods are compared on the run's own cohort, start and settings, each with a set condensed under its own paths in
+fewer iterations and without selection, so that its matching loss is one of a set made for it.
+"""
+
+import math
+import zlib
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from attar import condense, initial, teach
+from attar.condense import State
+from attar.errors import RecipeError
+from attar.geometry.trainings import Epochs
+from attar.legal import Legal, legal
+from attar.match import Lesson
+from attar.methods import method
+from attar.models import Model
+from attar.paths import PATHS, Path
+from attar.prepare import Arrays
+from attar.progress import Watch
+from attar.recipe import Recipe, load
+from attar.seeds import stream
+from attar.segments import SAMPLERS
+from attar.storage import Vault
+from attar.store import Run
+from attar.train import Task
+
+WORK, FEWEST = 2**28, 30
+"""Hidden units times student steps that a compared method's condensation may take, but so many iterations at least."""
+
+PATH_BYTES = 2**29
+"""Bytes of the paths that it is drawn from; of longer ones, those of the first teachers."""
+
+ITERATIONS = 25
+"""Iterations between two looks at the world."""
+
+
+@dataclass(frozen=True, eq=False)
+class Supervision:
+    """A method's recipe, its paths, the condensed set with the step size it was made for, and the loss so far."""
+
+    recipe: Recipe
+    paths: Path
+    lesson: Lesson
+    losses: np.ndarray
+
+
+def first(data: Arrays, recipe: Recipe) -> initial.Initial:
+    """Return the patients that a run's condensation started from."""
+    rng = np.random.default_rng([recipe.seed, zlib.crc32(b"start")])
+    return initial.draw(data.x_train, data.y_train, recipe.per_class, recipe.inputs.start, rng)
+
+
+def lessons_of(data: Arrays, recipe: Recipe, start: initial.Initial) -> Task:
+    """Return what a recipe's teachers learned."""
+    return teach.task(data.x_train, data.y_train, recipe.teachers.prior, start.y.mean(axis=0))
+
+
+def own(run: Run, model: Model, recipe: Recipe, ends: np.ndarray) -> Supervision:
+    """Return the run's own supervision, from its folder and its teachers' ends [teachers, 2, p]."""
+    vault, kept = Vault(model, recipe), run.read_arrays("condensed.safetensors")
+    stored = vault.unpack(run.read_arrays("paths.safetensors"))
+    paths = PATHS[recipe.path.kind].restore(model, stored, ends[:, 0], ends[:, 1])
+    lesson = Lesson(*(jnp.asarray(kept[name]) for name in ("x", "y", "step_size")))
+    return Supervision(recipe, paths, lesson, run.read_table("history.parquet")["loss"].to_numpy())
+
+
+def instead(recipe: Recipe, name: str) -> Recipe:
+    """Return a run's recipe for another method: what its own method changed goes back to the default."""
+    if method(name).choose:
+        raise RecipeError(f"The method {name!r} picks real patients and follows no path: there is nothing to compare.")
+    default = load("default").flat()
+    settings = recipe.flat() | {key: default[key] for key in method(recipe.method).settings()}
+    other = load("default", settings | method(name).settings() | {"method": name})
+    SAMPLERS[other.segments.sampler].check(other)
+    return other
+
+
+def other(
+    model: Model,
+    recipe: Recipe,
+    points: Epochs,
+    task: Task,
+    start: initial.Initial,
+    data: Arrays,
+    watch: Watch,
+) -> Supervision:
+    """Return what another method would have asked: paths of the teachers [teachers, points, p], and a set for them."""
+    room = max(1, PATH_BYTES // (4 * model.size * len(points[0])))
+    some = np.stack([points[index] for index in range(min(room, len(points)))])
+    watch.stage(f"{recipe.method}: paths", recipe.path.steps)
+    paths = PATHS[recipe.path.kind].draw(model, teach.Teachers(some), task, recipe, watch.update)
+    watch.update(recipe.path.steps)
+    cost = math.prod(model.units(len(start.x))) * recipe.student.steps
+    total = min(recipe.inputs.iterations, max(FEWEST, WORK // cost))
+    short = recipe.model_copy(update={"inputs": recipe.inputs.model_copy(update={"iterations": total})})
+    state = condense.begin(model, paths, start.x, start.y, short)
+    limits, key, losses = legal(data.preparation), stream(recipe.seed, "condense"), []
+    watch.stage(f"{recipe.method}: condense", total)
+    while (done := int(state.iteration)) < total:
+        length = min(ITERATIONS, total - done)
+        state, loss = move_on(model, paths, limits, condense.seedless(short), state, key, length)
+        losses.append(np.asarray(loss))
+        watch.update(int(state.iteration), f"loss {float(losses[-1].mean()):.2f}")
+    lesson = Lesson(condense.shown(limits, state.average, short), state.y, jnp.exp(state.log_step))
+    return Supervision(short, paths, lesson, np.concatenate(losses))
+
+
+@partial(jax.jit, static_argnames=("model", "recipe", "length"))
+def move_on(
+    model: Model, paths: Path, limits: Legal, recipe: Recipe, state: State, key: Array, length: int
+) -> tuple[State, Array]:
+    """Take so many outer iterations without scoring any; return the state and the matching losses."""
+
+    def iterate(state: State, _: None) -> tuple[State, Array]:
+        loss, state = condense.move(model, paths, limits, recipe, state, jax.random.fold_in(key, state.iteration))
+        return state, loss
+
+    return lax.scan(iterate, state, None, length=length)
