@@ -259,14 +259,25 @@ def evaluate_external(
     return result
 
 
+def begin_again(cohort: Cohort, run: Run) -> Beginning:
+    """Return what a run began with; refuse another cohort."""
+    refuse_other(cohort, run)
+    return begin(cohort, run.recipe())
+
+
 def reprepare(cohort: Cohort, run: Run) -> Arrays:
     """Prepare the cohort of a run as the run did; refuse another cohort."""
+    refuse_other(cohort, run)
+    recipe = run.recipe()
+    return prepare(cohort, cohort.split(recipe.seed), recipe.prepare.clip, recipe.prepare.indicators)
+
+
+def refuse_other(cohort: Cohort, run: Run) -> None:
+    """Raise DataError if a run was made from another cohort."""
     if cohort.fingerprint != run.manifest()["cohort"]["fingerprint"]:
         raise DataError(
             f"This is not the cohort of the run in {run.folder}: rows, values or columns differ. Give it with --cohort."
         )
-    recipe = run.recipe()
-    return prepare(cohort, cohort.split(recipe.seed), recipe.prepare.clip, recipe.prepare.indicators)
 
 
 def source(folder: str | Path) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from attar import __version__
+from attar.cli import bench
 from attar.cli.condense import condense, demo
 from attar.cli.evaluate import evaluate
 from attar.cli.explain import geometry, report
@@ -30,6 +31,7 @@ recipes = typer.Typer(help="Show the settings of a recipe.", no_args_is_help=Tru
 recipes.command("show")(show_recipe)
 recipes.command("list")(list_recipes)
 app.add_typer(recipes, name="recipe")
+app.add_typer(bench.app, name="bench")
 
 
 def main() -> None:

@@ -12,11 +12,11 @@ from attar.geometry.bend import bend, is_quadratic
 from attar.geometry.bounds import bounds
 from attar.geometry.case import Case, line_up
 from attar.geometry.prior import classes, split
-from attar.geometry.supervise import first, instead
+from attar.geometry.supervise import instead
 from attar.methods import method
 from attar.progress import Silent, Watch
 from attar.recipe import Recipe
-from attar.run import build_model, reprepare
+from attar.run import begin_again
 from attar.storage import Vault
 from attar.store import Folder, Run
 
@@ -36,10 +36,9 @@ def analyse(
                 "Give a run of a method that condenses, such as btm."
             )
         others = [instead(recipe, name) for name in dict.fromkeys(compare) if name != recipe.method]
-        data = reprepare(cohort, run)
-        model = build_model(recipe, data)
-        stored = Vault(model, recipe).unpack_teachers(run.read_arrays("teachers.safetensors"))
-        case = Case(run, model, data, recipe, stored[:, [0, -1]], first(data, recipe), watch or Silent())
+        begun = begin_again(cohort, run)
+        stored = Vault(begun.model, recipe).unpack_teachers(run.read_arrays("teachers.safetensors"))
+        case = Case(run, begun, recipe, stored[:, [0, -1]], watch or Silent())
         result = measure(case, others)
         beside, drawn = Folder(run.folder / "geometry"), pictures.draw(result)
         for picture in drawn:
@@ -52,7 +51,7 @@ def analyse(
 
 def measure(case: Case, others: Sequence[Recipe]) -> dict[str, Any]:
     """Return all numbers of a run's geometry, and of other methods' on its cohort."""
-    model, data, recipe = case.model, case.data, case.recipe
+    model, data, recipe = case.begun.model, case.begun.data, case.recipe
     lineup = line_up(case, others)
     supervisions = lineup.supervisions
     found = {name: bounds(model, supervision, case.watch) for name, supervision in supervisions.items()}

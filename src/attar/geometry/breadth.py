@@ -21,7 +21,7 @@ from attar.seeds import stream
 from attar.teach import Teachers
 from attar.train import Task
 
-SEGMENTS, BYTES = 400, 2**28
+SEGMENTS, BYTES = 400, 2**27
 """Segments of all teachers together, and the most that their displacements may take."""
 
 PROFILED = 10

@@ -5,16 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attar.geometry.supervise import Supervision, lessons_of, other, own
+from attar.geometry.supervise import Supervision, other, own
 from attar.geometry.trainings import Epochs, Trainings, check_same, read_or_train, read_or_train_ends
-from attar.initial import Initial
-from attar.models import Model
 from attar.paths import PATHS, Checkpoints
-from attar.prepare import Arrays
 from attar.progress import Watch
 from attar.recipe import Recipe
+from attar.run import Beginning
 from attar.store import Run
-from attar.train import Task
 
 PRIORS = ("none", "aligned")
 """The teachers' priors that a comparison sets side by side."""
@@ -22,23 +19,17 @@ PRIORS = ("none", "aligned")
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A run's data, network and recipe, the ends of its teachers [teachers, 2, p], its first patients, who watches."""
+    """A run, what it began with, its recipe, the ends of its teachers [teachers, 2, p], who watches."""
 
     run: Run
-    model: Model
-    data: Arrays
+    begun: Beginning
     recipe: Recipe
     ends: np.ndarray
-    start: Initial
     watch: Watch
-
-    def task(self, recipe: Recipe) -> Task:
-        """Return what the teachers of a recipe learn."""
-        return lessons_of(self.data, recipe, self.start)
 
     def trainings(self, recipe: Recipe) -> Trainings:
         """Return every epoch of a recipe's teachers; if they are the run's own, check that they are."""
-        found = read_or_train(self.run, self.model, self.task(recipe), recipe, self.watch)
+        found = read_or_train(self.run, self.begun.model, self.begun.task(recipe), recipe, self.watch)
         if taught_alike(recipe, self.recipe):
             check_same(found, self.ends, recipe)
         return found
@@ -50,7 +41,9 @@ class Case:
             if prior not in ends:
                 changed = self.recipe.teachers.model_copy(update={"prior": prior})
                 recipe = self.recipe.model_copy(update={"teachers": changed})
-                ends[prior] = read_or_train_ends(self.run, self.model, self.task(recipe), recipe, self.watch)
+                ends[prior] = read_or_train_ends(
+                    self.run, self.begun.model, self.begun.task(recipe), recipe, self.watch
+                )
         return ends
 
 
@@ -70,7 +63,8 @@ def taught_alike(one: Recipe, two: Recipe) -> bool:
 
 def line_up(case: Case, others: Sequence[Recipe]) -> Lineup:
     """Return the run's supervision and those of the recipes of other methods, with teachers trained as they need."""
-    supervisions = {case.recipe.method: own(case.run, case.model, case.recipe, case.ends)}
+    begun = case.begun
+    supervisions = {case.recipe.method: own(case.run, begun.model, case.recipe, case.ends)}
     paths = supervisions[case.recipe.method].paths
     trainings: Epochs | None = np.asarray(paths.points) if isinstance(paths, Checkpoints) else None
     for recipe in others:
@@ -80,7 +74,5 @@ def line_up(case: Case, others: Sequence[Recipe]) -> Lineup:
         elif PATHS[recipe.path.kind].every_epoch:
             trainings = case.trainings(recipe) if trainings is None else trainings
             points = trainings
-        supervisions[recipe.method] = other(
-            case.model, recipe, points, case.task(recipe), case.start, case.data, case.watch
-        )
+        supervisions[recipe.method] = other(begun, recipe, points, case.watch)
     return Lineup(supervisions, trainings)

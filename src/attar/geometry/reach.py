@@ -25,7 +25,7 @@ CUT = 1e-6
 TOLERANCE = 1e-4
 """How far a loss may lie below its bound, as a share of the segment: the student's steps are rounded to float32."""
 
-UNION, UNION_BYTES = 20, 2**28
+UNION, UNION_BYTES = 20, 2**27
 """Segments whose gradients are put together: fewer if their basis would take more bytes. All would span everything."""
 
 

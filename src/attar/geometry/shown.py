@@ -29,7 +29,9 @@ def displacements(case: Case, lineup: Lineup, when: breadth.Times) -> dict[str, 
     """Return the displacements [segments, p] of each kind of path over the same times."""
     found = {}
     if lineup.trainings is not None:
-        moves = breadth.moves_of_trainings(case.model, lineup.trainings, case.task(case.recipe), case.recipe, when)
+        moves = breadth.moves_of_trainings(
+            case.begun.model, lineup.trainings, case.begun.task(case.recipe), case.recipe, when
+        )
         found = {path_name(case.recipe, kind): part for kind, part in moves.items()}
     for supervision in lineup.supervisions.values():
         name = path_name(supervision.recipe)
@@ -44,7 +46,9 @@ def displacements(case: Case, lineup: Lineup, when: breadth.Times) -> dict[str, 
 
 def straight(case: Case) -> Line:
     """Return the straight lines between the run's teachers' ends."""
-    return Line.draw(case.model, Teachers(case.ends), case.task(case.recipe), case.recipe, lambda step: None)
+    return Line.draw(
+        case.begun.model, Teachers(case.ends), case.begun.task(case.recipe), case.recipe, lambda step: None
+    )
 
 
 def losses_along(case: Case, lineup: Lineup) -> dict[str, Any]:
@@ -54,7 +58,9 @@ def losses_along(case: Case, lineup: Lineup) -> dict[str, Any]:
     found = {path_name(case.recipe): first["path_loss"].tolist()}
     found.setdefault(path_name(case.recipe, "line"), first["line_loss"].tolist())
     if lineup.trainings is not None:
-        losses = breadth.profiles_of_trainings(case.model, lineup.trainings, case.task(case.recipe), case.recipe)
+        losses = breadth.profiles_of_trainings(
+            case.begun.model, lineup.trainings, case.begun.task(case.recipe), case.recipe
+        )
         found |= {path_name(case.recipe, kind): part.mean(axis=0).tolist() for kind, part in losses.items()}
     return {
         "t": PROFILE_TIMES.tolist(),
@@ -102,7 +108,7 @@ def thinned(losses: np.ndarray, each: int) -> dict[str, list[float]]:
 
 def storage(case: Case) -> dict[str, int]:
     """Return the bytes of ways to store what stands for the teachers' trainings, and those of this run."""
-    teachers, epochs, size = case.recipe.teachers.count, case.recipe.teachers.epochs, case.model.size
+    teachers, epochs, size = case.recipe.teachers.count, case.recipe.teachers.epochs, case.begun.model.size
     vector = 4 * teachers * size
     return {
         "every epoch": (epochs + 1) * vector,

@@ -5,7 +5,6 @@ fewer iterations and without selection, so that its matching loss is one of a se
 """
 
 import math
-import zlib
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from attar import condense, initial, teach
+from attar import condense, teach
 from attar.condense import State
 from attar.errors import RecipeError
 from attar.geometry.trainings import Epochs
@@ -23,19 +22,18 @@ from attar.match import Lesson
 from attar.methods import method
 from attar.models import Model
 from attar.paths import PATHS, Path
-from attar.prepare import Arrays
 from attar.progress import Watch
 from attar.recipe import Recipe, load
+from attar.run import Beginning
 from attar.seeds import stream
 from attar.segments import SAMPLERS
 from attar.storage import Vault
 from attar.store import Run
-from attar.train import Task
 
 WORK, FEWEST = 2**28, 30
 """Hidden units times student steps that a compared method's condensation may take, but so many iterations at least."""
 
-PATH_BYTES = 2**29
+PATH_BYTES = 2**28
 """Bytes of the paths that it is drawn from; of longer ones, those of the first teachers."""
 
 ITERATIONS = 25
@@ -50,17 +48,6 @@ class Supervision:
     paths: Path
     lesson: Lesson
     losses: np.ndarray
-
-
-def first(data: Arrays, recipe: Recipe) -> initial.Initial:
-    """Return the patients that a run's condensation started from."""
-    rng = np.random.default_rng([recipe.seed, zlib.crc32(b"start")])
-    return initial.draw(data.x_train, data.y_train, recipe.per_class, recipe.inputs.start, rng)
-
-
-def lessons_of(data: Arrays, recipe: Recipe, start: initial.Initial) -> Task:
-    """Return what a recipe's teachers learned."""
-    return teach.task(data.x_train, data.y_train, recipe.teachers.prior, start.y.mean(axis=0))
 
 
 def own(run: Run, model: Model, recipe: Recipe, ends: np.ndarray) -> Supervision:
@@ -83,26 +70,19 @@ def instead(recipe: Recipe, name: str) -> Recipe:
     return other
 
 
-def other(
-    model: Model,
-    recipe: Recipe,
-    points: Epochs,
-    task: Task,
-    start: initial.Initial,
-    data: Arrays,
-    watch: Watch,
-) -> Supervision:
+def other(begun: Beginning, recipe: Recipe, points: Epochs, watch: Watch) -> Supervision:
     """Return what another method would have asked: paths of the teachers [teachers, points, p], and a set for them."""
+    model, start = begun.model, begun.start
     room = max(1, PATH_BYTES // (4 * model.size * len(points[0])))
     some = np.stack([points[index] for index in range(min(room, len(points)))])
     watch.stage(f"{recipe.method}: paths", recipe.path.steps)
-    paths = PATHS[recipe.path.kind].draw(model, teach.Teachers(some), task, recipe, watch.update)
+    paths = PATHS[recipe.path.kind].draw(model, teach.Teachers(some), begun.task(recipe), recipe, watch.update)
     watch.update(recipe.path.steps)
     cost = math.prod(model.units(len(start.x))) * recipe.student.steps
     total = min(recipe.inputs.iterations, max(FEWEST, WORK // cost))
     short = recipe.model_copy(update={"inputs": recipe.inputs.model_copy(update={"iterations": total})})
     state = condense.begin(model, paths, start.x, start.y, short)
-    limits, key, losses = legal(data.preparation), stream(recipe.seed, "condense"), []
+    limits, key, losses = legal(begun.data.preparation), stream(recipe.seed, "condense"), []
     watch.stage(f"{recipe.method}: condense", total)
     while (done := int(state.iteration)) < total:
         length = min(ITERATIONS, total - done)

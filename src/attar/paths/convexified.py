@@ -39,8 +39,8 @@ class Convexified:
         position = (1 - share) * self.position[before] + share * self.position[before + 1]
         places = jnp.arange(len(self.anchors))[:, None]
         weights = jnp.maximum(0.0, 1.0 - jnp.abs(position - places))
-        spread = jnp.repeat(weights, np.array(self.sizes), axis=1, total_repeat_length=sum(self.sizes))
-        return jnp.sum(spread * self.anchors, axis=0)
+        tensor = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        return jnp.sum(weights[:, tensor] * self.anchors, axis=0)
 
     @classmethod
     def draw(cls, model: Model, teachers: Teachers, task: Task, recipe: Recipe, watch: Callable[[int], None]) -> Self:
