@@ -132,7 +132,8 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_results(tmp_path):
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
     last = bench(folder)
-    assert last.communicate(timeout=300) and last.returncode == 0
+    heard = last.communicate(timeout=300)[1]
+    assert last.returncode == 0, heard
     expected, found = results.read(tmp_path / "whole"), results.read(folder)
     assert not found.duplicated(["cell", "variant", "want", "model", "arm", "measure", "label", "x"]).any()
     pd.testing.assert_frame_equal(expected, found)
