@@ -117,6 +117,8 @@ def test_index_written_by_others_is_a_column(tmp_path):
     path = tmp_path / "t.parquet"
     pd.DataFrame({"a": [1, 2]}, index=pd.Index(["p", "q"], name="patient")).to_parquet(path)
     assert list(read(path)[0]) == ["patient", "a"]
+    pd.DataFrame({"a": [1, 2]}, index=[7, 3]).to_parquet(path)
+    assert list(read(path)[0]) == ["a"]
 
 
 def test_parquet_without_rows(tmp_path):

@@ -54,7 +54,7 @@ def test_demo_prints_what_the_readme_says(demo):
     assert share["condensed table"] > 95
     assert share["random real patients"] < 85
     named = re.findall(r"^attar-demo/(\S+)", output, flags=re.MULTILINE)
-    assert len(named) == 4
+    assert len(named) == 5
     for name in named:
         assert (folder / "attar-demo" / name).is_file()
 

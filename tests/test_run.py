@@ -34,6 +34,9 @@ FILES = {
     "condensed.csv",
     "scores.json",
 }
+EXPLAINED = {"report.html", "report.json", "marginals.json", "geometry.json", "geometry"}
+"""What the command writes besides, for people."""
+
 SAME = ("condensed.parquet", "condensed.csv", "condensed.safetensors", "history.parquet", "scores.json")
 SAME += ("teachers.safetensors", "paths.safetensors", "profile.parquet")
 
@@ -196,4 +199,4 @@ def test_killed_at_three_moments_and_resumed_gives_the_same_bytes(small_frame, t
     assert last.wait(240) == 0
     for name in SAME:
         assert (tmp_path / "whole" / name).read_bytes() == (folder / name).read_bytes(), name
-    assert {path.name for path in folder.iterdir()} - {".lock"} == FILES
+    assert {path.name for path in folder.iterdir()} - {".lock"} == FILES | EXPLAINED

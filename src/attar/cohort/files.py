@@ -52,8 +52,8 @@ def read_parquet(source: Path | BinaryIO, shown: str) -> pd.DataFrame:
         raise DataError(
             f"{shown} is not a readable Parquet file (damaged, or another format). Write it anew."
         ) from error
-    # A table written with its patient id as the index has that column in the index now.
-    return frame if isinstance(frame.index, pd.RangeIndex) else frame.reset_index()
+    # A table written with its patient id as the index has that column in the index now; without a name it is row numbers.
+    return frame.reset_index(drop=frame.index.names == [None])
 
 
 def _read_csv(path: Path) -> tuple[pd.DataFrame, tuple[str, ...]]:
