@@ -70,9 +70,10 @@ def test_many_convolutions_at_once_are_those_one_by_one():
 
     one, close = jax.jit(both), partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-4)
     together, shared = jax.jit(jax.vmap(both))(series, kernels), jax.jit(jax.vmap(both, (None, 0)))(series[0], kernels)
-    for number in range(3):
-        jax.tree.map(close, jax.tree.map(lambda all: all[number], together), one(series[number], kernels[number]))
-        jax.tree.map(close, jax.tree.map(lambda all: all[number], shared), one(series[0], kernels[number]))
+    for number, kernel in enumerate(kernels):
+        for many, single in ((together, one(series[number], kernel)), (shared, one(series[0], kernel))):
+            for mine, wanted in zip(many, single, strict=True):
+                close(mine[number], wanted)
 
 
 def test_a_recalled_convolution_changes_as_if_it_were_computed():

@@ -52,7 +52,7 @@ def read_parquet(source: Path | BinaryIO, shown: str) -> pd.DataFrame:
         raise DataError(
             f"{shown} is not a readable Parquet file (damaged, or another format). Write it anew."
         ) from error
-    # A table written with its patient id as the index has that column in the index now; without a name it is row numbers.
+    # A table written with its patient id as the index has it there now; an index without a name is row numbers.
     return frame.reset_index(drop=frame.index.names == [None])
 
 
