@@ -126,7 +126,7 @@ def test_no_student_beats_the_bound(model, seed):
     end, _ = walk(model, segment.start, lesson, 7)
     moved = np.asarray(end, float) - np.asarray(segment.start, float)
     assert np.linalg.norm(outside(basis, moved)) < 1e-5 * np.linalg.norm(moved)
-    reference = match.first_order(model, segment, lesson, 7)
+    reference = jax.jit(match.first_order, static_argnums=(0, 3))(model, segment, lesson, 7)
     assert found.loss == pytest.approx(float(reference.loss), rel=1e-4)
     assert found.asked.sum() == pytest.approx(1.0)
     assert found.missed.sum() == pytest.approx(found.loss)
@@ -265,7 +265,7 @@ def test_a_teacher_is_farthest_from_its_chord_at_an_epochs_end():
 @pytest.mark.parametrize("model", [SMALL_MLP, SMALL_TCN], ids=["mlp", "tcn"])
 def test_steepness_is_the_largest_singular_value_of_the_jacobian(model):
     segment, lesson = problem(model, 3)
-    jacobian = jax.jacobian(lambda theta: risks(model, theta, lesson.x).ravel())(segment.start)
+    jacobian = jax.jit(jax.jacobian(lambda theta: risks(model, theta, lesson.x).ravel()))(segment.start)
     expected = np.linalg.svd(np.asarray(jacobian), compute_uv=False)[0]
     found = steepness(model, np.asarray(segment.start)[None], lesson.x)
     assert float(found[0]) == pytest.approx(float(expected), rel=0.02)
