@@ -86,7 +86,7 @@ def condensed(cohort: "Cohort", recipe: "Recipe", folder: Path) -> list[bytes]:
     return [(folder / name).read_bytes() for name in ("condensed.csv", "condensed.safetensors", "scores.json")]
 
 
-def await_event(happened: Callable[[], bool], seconds: float = 120.0) -> None:
+def await_event(happened: Callable[[], bool], seconds: float = 400.0) -> None:
     end = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < end, "What was awaited did not happen."
@@ -279,7 +279,7 @@ def test_ray_starts_on_this_machine_by_itself(ray):
 
 def grid(cohort: "Cohort", recipe: "Recipe", folder: Path, fate: Path | None) -> list[Task]:
     tasks = [Task("condensed", condensed, (cohort, recipe, folder)), Task("product", long_product, (200_000,))]
-    for seed in range(3):
+    for seed in range(2):
         tasks.append(Task(f"teachers {seed}", taught, (cohort, recipe, seed)))
         tasks.append(Task(f"paths {seed}", drawn, (cohort, recipe, fate), after=(f"teachers {seed}",)))
     return tasks
@@ -311,23 +311,3 @@ def test_a_grid_that_loses_a_node_ends_with_the_bytes_of_this_process(cluster, s
     for name in expected.keys() - {"condensed"}:
         assert found[name].dtype == expected[name].dtype
         assert found[name].tobytes() == expected[name].tobytes(), name
-
-
-def test_a_benchmark_on_the_cluster_has_the_results_of_one_here(cluster, quick, tmp_path):
-    import pandas as pd
-
-    from attar.bench import results, runner
-    from attar.bench.cells import Choice, plan
-    from attar.bench.suite import size, suite
-
-    settings = {key: value for key, value in quick.items() if key != "per_class"}
-    choice = Choice(("line",), (5,), (0, 1), tuple(settings.items()))
-    cells = plan([suite("paths")], {"support2": runner.read("support2")}, size("quick"), choice)
-    found = {}
-    for on, address in (("here", None), ("ray", cluster.address)):
-        (tmp_path / on).mkdir()
-        standing = runner.run(cells, tmp_path / on, on, address)
-        assert (standing.done, standing.failed) == (2, {})
-        found[on] = results.read(tmp_path / on).sort_values(["seed", "arm", "measure"], ignore_index=True)
-    assert not (tmp_path / "ray" / "runs").exists()
-    pd.testing.assert_frame_equal(found["here"], found["ray"], check_exact=True)
