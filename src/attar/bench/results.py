@@ -1,7 +1,6 @@
 """What a benchmark found: one Parquet table in long form, a row a number, safe under a crash and several writers."""
 
 import math
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +11,7 @@ import pyarrow.parquet as pq
 from filelock import FileLock
 
 from attar.errors import RunError
+from attar.store import Folder
 
 FILE = "results.parquet"
 
@@ -67,11 +67,9 @@ def append(folder: Path, rows: Iterable[Row]) -> None:
         if not fresh:
             return
         whole = pa.concat_tables([_table(folder), pa.Table.from_pylist(fresh, SCHEMA)])
-        part = folder / f".{FILE}.part"
-        pq.write_table(whole, part)
-        with part.open("rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(part, folder / FILE)
+        content = pa.BufferOutputStream()
+        pq.write_table(whole, content)
+        Folder(folder).write(FILE, content.getvalue().to_pybytes())
 
 
 def _table(folder: Path) -> pa.Table:

@@ -19,6 +19,7 @@ from attar.cohort import Cohort
 from attar.methods import method
 from attar.run import begin, share_scores, share_teachers
 from attar.scale import Failed, Task, run_all
+from attar.store import Folder
 
 Files = dict[str, np.ndarray]
 """Names and bytes of the files in a share folder, as arrays so that a cluster passes them by reference."""
@@ -154,4 +155,4 @@ def common_name(cell: Cell) -> str:
 
 def record(folder: Path, facts: dict[str, Any]) -> None:
     """Write what the benchmark was asked for and what failed, for `render`."""
-    (folder / "bench.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    Folder(folder).write_json("bench.json", facts)

@@ -4,10 +4,10 @@ import math
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from scipy.special import logit
 
 from attar.models import MODELS
+from attar.report.loading import templates
 from attar.report.source import Facts, Source, rounded
 
 WIDTHS = {"mlp": (1,), "mlp-1": (2,), "mlp-2": (4,), "mlp-3": (1, 2), "mlp-4": (1, 2, 4)}
@@ -97,12 +97,6 @@ def recipe(source: Source, given: dict[str, Any]) -> list[str]:
 
 def listing(template: str, given: dict[str, Any]) -> str:
     """Return one listing as Python text."""
-    found = Environment(
-        loader=PackageLoader("attar.report", "listings"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,
-    )
+    found = templates("listings", escaped=False)
     found.filters["python"] = repr
     return found.get_template(template).render(given)
