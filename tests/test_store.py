@@ -27,6 +27,15 @@ def test_what_is_written_is_read_back(tmp_path):
         assert run.recipe() == recipe.load()
 
 
+def test_a_mapped_array_is_the_one_written(tmp_path):
+    run, points = Run(tmp_path), np.arange(6, dtype=np.float32).reshape(3, 2)
+    run.write_arrays("x.safetensors", {"points": points})
+    np.testing.assert_array_equal(run.map_array("x.safetensors"), points)
+    (tmp_path / "x.safetensors").write_bytes((tmp_path / "x.safetensors").read_bytes()[:-4])
+    with pytest.raises(RunError, match="x.safetensors is damaged"):
+        run.map_array("x.safetensors")
+
+
 def test_a_folder_in_use_is_refused(tmp_path):
     with Run(tmp_path), pytest.raises(RunError, match="Another attar process"), Run(tmp_path):
         pass

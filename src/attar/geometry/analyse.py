@@ -61,7 +61,7 @@ def measure(case: Case, others: Sequence[Recipe]) -> dict[str, Any]:
     return {
         "method": recipe.method,
         "segments": {"teachers": len(case.ends), "each": when.start.shape[1], "length": recipe.segments.length},
-        "spectrum": breadth.describe(shown.displacements(case, lineup, when)),
+        "spectrum": shown.spectra(case, lineup, when),
         "bounds": {name: each.facts for name, each in found.items()},
         "curves": bend(model, curved, data.x_train, when, lineup.trainings) if curved else {},
         "prior": {

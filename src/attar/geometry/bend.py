@@ -54,9 +54,10 @@ def bend(
         **ranks(supervision.paths, controls, when),
     }
     if trainings is not None:
-        found["teacher_distance"] = spread(np.array([curves.teacher_distance(training) for training in trainings]))
-        bends = np.concatenate([curves.discrete_curvature(training) for training in trainings])
-        found["training_curvature"] = spread(bends)
+        each = [(curves.teacher_distance(training), curves.discrete_curvature(training)) for training in trainings]
+        distances, bends = zip(*each, strict=True)
+        found["teacher_distance"] = spread(np.array(distances))
+        found["training_curvature"] = spread(np.concatenate(bends))
     return found | {"predictions": strayed(model, supervision, x, trainings)}
 
 

@@ -20,7 +20,7 @@ from attar.progress import Watch
 from attar.recipe import Recipe
 from attar.seeds import stream
 
-SEGMENTS, FEWEST, WORK = 100, 12, 2**27
+SEGMENTS, FEWEST, WORK = 100, 12, 2**26
 """Segments that are looked at: fewer, but twelve, if their students' steps would touch more numbers than this."""
 
 

@@ -54,7 +54,8 @@ def points(paths: Path, index: int, times: np.ndarray) -> Array:
 
 def displacements(paths: Path, index: int, start: np.ndarray, end: np.ndarray) -> np.ndarray:
     """Return the displacements [segments, p] of one of many paths."""
-    return np.asarray(points(paths, index, end)) - np.asarray(points(paths, index, start))
+    ends, starts = np.split(np.asarray(points(paths, index, np.concatenate([end, start]))), 2)
+    return ends - starts
 
 
 def moves_of(paths: Path, when: Times) -> np.ndarray:
@@ -77,7 +78,7 @@ def moves_of_trainings(
     for index, paths in enumerate(drawn(model, trainings, task, recipe)):
         for kind, path in paths.items():
             found[kind].append(displacements(path, 0, when.start[index], when.end[index]))
-    return {kind: np.concatenate(rows) for kind, rows in found.items()}
+    return {kind: np.concatenate(found.pop(kind)) for kind in FROM_TRAINING}
 
 
 def profiles_of_trainings(model: Model, trainings: Epochs, task: Task, recipe: Recipe) -> dict[str, np.ndarray]:

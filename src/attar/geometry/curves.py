@@ -42,9 +42,9 @@ def teacher_distance(epochs: np.ndarray) -> float:
 
     Between two epochs both are straight, so that the greatest distance is at an epoch's end.
     """
-    times = np.linspace(0.0, 1.0, len(epochs))[:, None]
-    chord = (1 - times) * epochs[0].astype(np.float64) + times * epochs[-1].astype(np.float64)
-    return float(np.linalg.norm(epochs - chord, axis=1).max())
+    start, way = epochs[0], epochs[-1] - epochs[0]
+    times = np.linspace(0.0, 1.0, len(epochs)).tolist()
+    return max(float(np.linalg.norm(at - start - t * way)) for t, at in zip(times, epochs, strict=True))
 
 
 def discrete_curvature(epochs: np.ndarray) -> np.ndarray:
@@ -53,5 +53,6 @@ def discrete_curvature(epochs: np.ndarray) -> np.ndarray:
     The whole training takes the time 1, as a curve does, so that the numbers compare with `curvature`.
     """
     last = len(epochs) - 1
-    bends = np.diff(epochs.astype(np.float64), n=2, axis=0)
-    return np.linalg.norm(bends, axis=1) * last**2
+    around = zip(epochs[:-2], epochs[1:-1], epochs[2:], strict=True)
+    bends = [float(np.linalg.norm((after - at) - (at - before))) for before, at, after in around]
+    return np.array(bends) * last**2

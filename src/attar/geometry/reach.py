@@ -46,6 +46,7 @@ def orthonormal(vectors: np.ndarray, cut: float = CUT, least: float = 0.0) -> np
     Those are weaker than `cut` times the strongest, or than `least`. Taken twice from the Gram matrix, which is several
     times faster than by Householder's reflections and as good: the second time the vectors are nearly orthonormal.
     """
+    vectors = vectors.astype(np.float64, copy=False)
     for floor in (least, 0.0):
         squares, turned = np.linalg.eigh(gram(vectors))
         kept = squares > max(cut**2 * squares[-1], floor**2) if len(squares) else np.zeros(0, bool)
@@ -102,11 +103,13 @@ class Union:
     def add(self, basis: np.ndarray) -> None:
         """Take in a segment's orthonormal basis [rank, p], unless the union is full."""
         size = basis.shape[1]
-        if len(self.basis) < size and not self.full:
-            grown = np.concatenate([self.basis, orthonormal_outside(self.basis, basis)])
-            self.full = 8 * grown.size > UNION_BYTES
-            self.basis = self.basis if self.full else grown
+        most = min(len(self.basis) + len(basis), size)
+        self.full = self.full or 8 * most * size > UNION_BYTES
         if not self.full:
+            if not len(self.basis):
+                self.basis = basis
+            elif len(self.basis) < size:
+                self.basis = np.concatenate([self.basis, orthonormal_outside(self.basis, basis)])
             self.segments += 1
             self.full = self.segments == UNION
 

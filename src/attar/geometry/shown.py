@@ -25,22 +25,23 @@ def path_name(recipe: Recipe, kind: str | None = None) -> str:
     return (kind or recipe.path.kind) + ("" if optimiser == "sgd" else f"-{optimiser}")
 
 
-def displacements(case: Case, lineup: Lineup, when: breadth.Times) -> dict[str, np.ndarray]:
-    """Return the displacements [segments, p] of each kind of path over the same times."""
+def spectra(case: Case, lineup: Lineup, when: breadth.Times) -> dict[str, dict[str, Any]]:
+    """Return how broad the displacements of each kind of path are over the same times."""
     found = {}
     if lineup.trainings is not None:
         moves = breadth.moves_of_trainings(
             case.begun.model, lineup.trainings, case.begun.task(case.recipe), case.recipe, when
         )
-        found = {path_name(case.recipe, kind): part for kind, part in moves.items()}
+        found = {path_name(case.recipe, kind): facts for kind, facts in breadth.describe(moves).items()}
     for supervision in lineup.supervisions.values():
         name = path_name(supervision.recipe)
         if name not in found:
             count = len(jax.tree.leaves(supervision.paths)[0])
-            found[name] = breadth.moves_of(supervision.paths, breadth.Times(when.start[:count], when.end[:count]))
+            some = breadth.Times(when.start[:count], when.end[:count])
+            found |= breadth.describe({name: breadth.moves_of(supervision.paths, some)})
     line = path_name(case.recipe, "line")
     if line not in found:
-        found[line] = breadth.moves_of(straight(case), when)
+        found |= breadth.describe({line: breadth.moves_of(straight(case), when)})
     return found
 
 
@@ -80,13 +81,12 @@ def plane(case: Case, lineup: Lineup) -> dict[str, Any]:
     if lineup.trainings is not None:
         walked[path_name(case.recipe, "checkpoints")] = lineup.trainings[0]
     points = np.concatenate(list(walked.values())).astype(np.float64)
-    middle = points.mean(axis=0)
-    axes = directions(points - middle, 2)
-    energy = np.sum((points - middle) ** 2)
-    seen = (points - middle) @ axes.T
+    points -= points.mean(axis=0)
+    seen = points @ directions(points, 2).T
+    parts = np.split(seen, np.cumsum([len(path) for path in walked.values()])[:-1])
     return {
-        "share": (np.sum(seen**2, axis=0) / energy).tolist(),
-        "paths": {name: ((path - middle) @ axes.T).tolist() for name, path in walked.items()},
+        "share": (np.sum(seen**2, axis=0) / np.vdot(points, points)).tolist(),
+        "paths": {name: part.tolist() for name, part in zip(walked, parts, strict=True)},
     }
 
 

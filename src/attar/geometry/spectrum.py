@@ -83,7 +83,7 @@ def gram(rows: np.ndarray) -> np.ndarray:
     """Return the inner products of rows [n, m] with each other in float64, a block of columns at a time."""
     products = np.zeros((len(rows), len(rows)))
     for start in range(0, rows.shape[1], BLOCK):
-        block = rows[:, start : start + BLOCK].astype(np.float64)
+        block = rows[:, start : start + BLOCK].astype(np.float64, copy=False)
         products += block @ block.T
     return products
 

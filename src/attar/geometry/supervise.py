@@ -22,6 +22,7 @@ from attar.match import Lesson
 from attar.methods import method
 from attar.models import Model
 from attar.paths import PATHS, Path
+from attar.patients import Patients, balanced
 from attar.progress import Watch
 from attar.recipe import Recipe, load
 from attar.run import Beginning
@@ -30,7 +31,7 @@ from attar.segments import SAMPLERS
 from attar.storage import Vault
 from attar.store import Run
 
-WORK, FEWEST = 2**28, 30
+WORK, FEWEST = 2**27, 30
 """Hidden units times student steps that a compared method's condensation may take, but so many iterations at least."""
 
 PATH_BYTES = 2**28
@@ -72,35 +73,50 @@ def instead(recipe: Recipe, name: str) -> Recipe:
 
 def other(begun: Beginning, recipe: Recipe, points: Epochs, watch: Watch) -> Supervision:
     """Return what another method would have asked: paths of the teachers [teachers, points, p], and a set for them."""
-    model, start = begun.model, begun.start
-    room = max(1, PATH_BYTES // (4 * model.size * len(points[0])))
-    some = np.stack([points[index] for index in range(min(room, len(points)))])
-    watch.stage(f"{recipe.method}: paths", recipe.path.steps)
-    paths = PATHS[recipe.path.kind].draw(model, teach.Teachers(some), begun.task(recipe), recipe, watch.update)
-    watch.update(recipe.path.steps)
+    model, start, paths = begun.model, begun.start, draw(begun, recipe, points, watch)
     cost = math.prod(model.units(len(start.x))) * recipe.student.steps
     total = min(recipe.inputs.iterations, max(FEWEST, WORK // cost))
     short = recipe.model_copy(update={"inputs": recipe.inputs.model_copy(update={"iterations": total})})
-    state = condense.begin(model, paths, start.x, start.y, short)
+    patients = balanced(begun.data.x_train, begun.data.y_train)
+    state = condense.begin(model, paths, patients, start.x, start.y, short)
     limits, key, losses = legal(begun.data.preparation), stream(recipe.seed, "condense"), []
     watch.stage(f"{recipe.method}: condense", total)
     while (done := int(state.iteration)) < total:
         length = min(ITERATIONS, total - done)
-        state, loss = move_on(model, paths, limits, condense.seedless(short), state, key, length)
-        losses.append(np.asarray(loss))
+        state, loss = move_on(model, paths, patients, limits, condense.seedless(short), state, key, length)
+        losses.append(np.asarray(loss)[:length])
         watch.update(int(state.iteration), f"loss {float(losses[-1].mean()):.2f}")
     lesson = Lesson(condense.shown(limits, state.average, short), state.y, jnp.exp(state.log_step))
     return Supervision(short, paths, lesson, np.concatenate(losses))
 
 
-@partial(jax.jit, static_argnames=("model", "recipe", "length"))
+def draw(begun: Beginning, recipe: Recipe, points: Epochs, watch: Watch) -> Path:
+    """Return a method's paths of the teachers [teachers, points, p], or of the first of them."""
+    room = max(1, PATH_BYTES // (4 * begun.model.size * len(points[0])))
+    some = teach.Teachers(np.stack([points[index] for index in range(min(room, len(points)))]))
+    watch.stage(f"{recipe.method}: paths", recipe.path.steps)
+    paths = PATHS[recipe.path.kind].draw(begun.model, some, begun.task(recipe), recipe, watch.update)
+    watch.update(recipe.path.steps)
+    return paths
+
+
+@partial(jax.jit, static_argnames=("model", "recipe"))
 def move_on(
-    model: Model, paths: Path, limits: Legal, recipe: Recipe, state: State, key: Array, length: int
+    model: Model,
+    paths: Path,
+    patients: Patients,
+    limits: Legal,
+    recipe: Recipe,
+    state: State,
+    key: Array,
+    length: int,
 ) -> tuple[State, Array]:
-    """Take so many outer iterations without scoring any; return the state and the matching losses."""
+    """Take so many outer iterations without scoring any; return the state and the matching losses [ITERATIONS]."""
 
-    def iterate(state: State, _: None) -> tuple[State, Array]:
-        loss, state = condense.move(model, paths, limits, recipe, state, jax.random.fold_in(key, state.iteration))
-        return state, loss
+    def iterate(index: Array, carried: tuple[State, Array]) -> tuple[State, Array]:
+        state, losses = carried
+        step_key = jax.random.fold_in(key, state.iteration)
+        loss, state = condense.move(model, paths, patients, limits, recipe, state, step_key)
+        return state, losses.at[index].set(loss)
 
-    return lax.scan(iterate, state, None, length=length)
+    return lax.fori_loop(0, length, iterate, (state, jnp.zeros(ITERATIONS)))

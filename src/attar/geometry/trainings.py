@@ -31,7 +31,7 @@ class Trainings:
         return self.teachers
 
     def __getitem__(self, index: int) -> np.ndarray:
-        return self.folder.read_arrays(_name(index))["points"]
+        return self.folder.map_array(_name(index))
 
     def __iter__(self) -> Iterator[np.ndarray]:
         return (self[index] for index in range(self.teachers))
