@@ -34,7 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Let workers and the commands they start compile each function once between them; that is most of the time."""
     if not hasattr(config, "workerinput") and COMPILED not in os.environ:
         os.environ[COMPILED] = config.attar_compiled = tempfile.mkdtemp(prefix="attar-compiled-")
-        os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.2"
+        os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from attar import cli
 from attar.bench import results, runner
 from attar.bench.cells import Choice, plan
 from attar.bench.measures import WANTS
 from attar.bench.render import RENDERERS
-from attar.bench.results import Row
 from attar.bench.suite import Suite, size, sizes, suite
 from attar.bench.suites import names
 from attar.cohort import Cohort
@@ -25,6 +25,7 @@ from attar.errors import RecipeError
 from attar.methods import METHODS
 from attar.models import MODELS
 from conftest import QUICK
+from writing import row, write_many
 
 TINY = {key: value for key, value in QUICK.items() if key != "per_class"}
 
@@ -71,11 +72,6 @@ def test_what_the_user_asks_for_goes_before_what_suites_say(cohorts):
     assert all(cell.recipe.teachers.count == 2 for cell in cells)
 
 
-def row(cell, want="scores", value=0.5):
-    own = {"cohort": "c", "method": "btm", "per_class": 5, "seed": 0, "variant": "{}", "model": "mlp", "arm": "full"}
-    return Row(cell=cell, want=want, measure="auprc", label="", x=float("nan"), value=value, values=(0.4, 0.6), **own)
-
-
 def test_results_hold_each_row_once_and_in_full(tmp_path):
     results.append(tmp_path, [row("a"), row("b")])
     results.append(tmp_path, [row("b", value=0.9), row("b", want="models")])
@@ -91,11 +87,6 @@ def test_results_hold_each_row_once_and_in_full(tmp_path):
         results.read(tmp_path)
 
 
-def write_many(folder, writer):
-    for number in range(10):
-        results.append(folder, [row(f"{writer}-{number}"), row("common")])
-
-
 def test_parallel_writers_lose_and_double_nothing(tmp_path):
     context = multiprocessing.get_context("spawn")
     writers = [context.Process(target=write_many, args=(tmp_path, writer)) for writer in range(3)]
@@ -109,17 +100,29 @@ def test_parallel_writers_lose_and_double_nothing(tmp_path):
     )
 
 
-def bench(folder, *words):
+def words(folder):
     settings = [f"--set={key}={value}" for key, value in TINY.items()]
-    command = [sys.executable, "-c", "from attar.cli import main; main()", "bench", "paths", "--cohorts", "support2"]
-    command += ["--methods", "line,btm", "--per-class", "5", "--seeds", "0", *settings, "--out", str(folder), *words]
+    chosen = ["--cohorts", "support2", "--methods", "line,btm", "--per-class", "5", "--seeds", "0"]
+    return ["bench", "paths", *chosen, *settings, "--out", str(folder)]
+
+
+def bench(folder):
+    command = [sys.executable, "-c", "from attar.cli import main; main()", *words(folder)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def test_killed_at_any_moment_it_goes_on_to_the_same_results(tmp_path):
-    whole = bench(tmp_path / "whole")
-    said, heard = whole.communicate(timeout=300)
-    assert whole.returncode == 0, heard
+def bench_here(folder, monkeypatch, capsys):
+    """Run the same command in this process; return what it said and what was heard of its progress."""
+    monkeypatch.setattr(sys, "argv", ["attar", *words(folder)])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    printed = capsys.readouterr()
+    assert not ended.value.code, printed.err
+    return printed.out, printed.err
+
+
+def test_killed_at_any_moment_it_goes_on_to_the_same_results(tmp_path, monkeypatch, capsys):
+    said, heard = bench_here(tmp_path / "whole", monkeypatch, capsys)
     assert "2/2" in heard
     assert str(tmp_path / "whole" / "README.md") in said
     chance, folder = random.Random(time.time_ns()), tmp_path / "killed"
@@ -137,8 +140,7 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_results(tmp_path):
     expected, found = results.read(tmp_path / "whole"), results.read(folder)
     assert not found.duplicated(["cell", "variant", "want", "model", "arm", "measure", "label", "x"]).any()
     pd.testing.assert_frame_equal(expected, found)
-    again = bench(folder)
-    assert "2 runs, 2 of them done before" in again.communicate(timeout=120)[1]
+    assert "2 runs, 2 of them done before" in bench_here(folder, monkeypatch, capsys)[1]
 
 
 def test_a_failed_run_is_told_and_stops_no_other(tmp_path, cohorts, monkeypatch):

@@ -132,7 +132,8 @@ def test_a_folder_that_is_no_run_is_refused_and_left_alone(monkeypatch, tmp_path
 
 
 def test_condense_json_then_evaluate_says_the_same(monkeypatch, tmp_path, capsys):
-    patients(visit=np.arange(300) // 2, sex=np.tile(["f", "m"], 150)).to_parquet(tmp_path / "cohort.parquet")
+    table = patients(ward=np.tile(["east", "south", "north"], 100))
+    table.assign(visit=np.arange(300) // 2, sex=np.tile(["f", "m"], 150)).to_parquet(tmp_path / "cohort.parquet")
     words = ["--target", "died", "--id", "visit", "--groups", "sex", "--out", tmp_path / "run", *SETTINGS]
     assert attar(monkeypatch, "condense", tmp_path / "cohort.parquet", *words, "--json", "--quiet") == 0
     printed = capsys.readouterr()
@@ -140,7 +141,7 @@ def test_condense_json_then_evaluate_says_the_same(monkeypatch, tmp_path, capsys
     assert printed.err == ""
     written = (tmp_path / "run" / "scores.json").read_bytes()
     assert result["arms"] == json.loads(written)["arms"]
-    assert list(pd.read_parquet(tmp_path / "run" / "condensed.parquet")) == ["age", "pulse", "died"]
+    assert list(pd.read_parquet(tmp_path / "run" / "condensed.parquet")) == ["age", "pulse", "ward", "died"]
 
     assert attar(monkeypatch, "evaluate", tmp_path / "run", "--quiet") == 0
     assert (tmp_path / "run" / "scores.json").read_bytes() == written
