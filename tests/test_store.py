@@ -32,7 +32,7 @@ def test_a_mapped_array_is_the_one_written(tmp_path):
     run.write_arrays("x.safetensors", {"points": points})
     np.testing.assert_array_equal(run.map_array("x.safetensors"), points)
     (tmp_path / "x.safetensors").write_bytes((tmp_path / "x.safetensors").read_bytes()[:-4])
-    with pytest.raises(RunError, match="x.safetensors is damaged"):
+    with pytest.raises(RunError, match=r"x\.safetensors is damaged"):
         run.map_array("x.safetensors")
 
 
