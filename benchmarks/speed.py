@@ -38,6 +38,7 @@ from attar.models.layout import Layout
 from attar.models.mlp import MLP
 from attar.models.student import student_loss
 from attar.paths import PATHS
+from attar.patients import balanced
 from attar.prepare import prepare
 from attar.run import build_model
 from attar.seeds import stream
@@ -301,8 +302,9 @@ def measure_long() -> dict[str, Any]:
     teachers = teach.teach(model, task, settings.teachers, settings.seed)
     paths = PATHS[settings.path.kind].draw(model, teachers, task, settings, lambda step: None)
     key = stream(settings.seed, "selection")
-    validation = jnp.asarray(data.x_validation), jnp.asarray(data.y_validation)
-    scorer = Scorer(fresh(model, key, settings.selection.initialisations), key, *validation)
+    networks = fresh(model, key, settings.selection.initialisations)
+    scorer = Scorer.of(networks, key, data.x_validation, data.y_validation)
+    patients = balanced(data.x_train, data.y_train)
     history: list[condense.Chunk] = []
     peaks: dict[int, float] = {}
 
@@ -311,8 +313,8 @@ def measure_long() -> dict[str, Any]:
         peaks[int(state.iteration)] = peak_rss()
 
     before, began = peak_rss(), time.perf_counter()
-    state = condense.begin(model, paths, start.x, start.y, settings)
-    condense.condense(model, paths, legal(data.preparation), scorer, settings, state, watch)
+    state = condense.begin(model, paths, patients, start.x, start.y, settings)
+    condense.condense(model, paths, patients, legal(data.preparation), scorer, settings, state, watch)
     line: dict[str, Any] = {"seconds": round(time.perf_counter() - began, 1), "peak_rss_mb": peak_rss()}
     line |= {"peak_rss_mb_before": before, f"peak_rss_mb_at_{EARLY}": peaks[EARLY]}
     line |= {"iterations": ITERATIONS, "per_class": settings.per_class, "validation_rows": len(data.x_validation)}

@@ -15,9 +15,11 @@ from attar.cohort import Cohort
 QUICK = {
     "per_class": 10,
     "teachers.count": 3,
+    "teachers.pilots": 0,
     "teachers.epochs": 4,
     "path.steps": 20,
     "inputs.iterations": 60,
+    "selection.every": 10,
     "selection.initialisations": 2,
     "selection.epochs": 10,
     "evaluate.initialisations": 3,

@@ -1,3 +1,5 @@
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,10 +9,26 @@ from attar import condense, initial, legal, match, paths, recipe, teach
 from attar.evaluate.utility import Scorer
 from attar.models import student
 from attar.models.mlp import MLP
+from attar.patients import Patients, balanced
 from attar.prepare import prepare
 from attar.seeds import stream
 from attar.train import fresh
 from conftest import QUICK
+
+
+class Setting(NamedTuple):
+    model: MLP
+    drawn: paths.Bezier
+    patients: Patients
+    start: initial.Initial
+    rules: legal.Legal
+    scorer: Scorer
+
+    def begin(self, resolved):
+        return condense.begin(self.model, self.drawn, self.patients, self.start.x, self.start.y, resolved)
+
+    def move(self, resolved, state, key):
+        return condense.move(self.model, self.drawn, self.patients, self.rules, resolved, state, key)
 
 
 @pytest.fixture(scope="module")
@@ -23,35 +41,59 @@ def setting(small_cohort):
     drawn = paths.Bezier.draw(model, teachers, task, resolved, lambda step: None)
     start = initial.draw(data.x_train, data.y_train, 10, "real", np.random.default_rng(0))
     key = jax.random.key(3)
-    scorer = Scorer(fresh(model, key, 2), key, jnp.asarray(data.x_validation), jnp.asarray(data.y_validation))
-    return model, drawn, start, legal.legal(data.preparation), scorer
+    scorer = Scorer.of(fresh(model, key, 2), key, data.x_validation, data.y_validation)
+    patients = balanced(data.x_train, data.y_train)
+    return Setting(model, drawn, patients, start, legal.legal(data.preparation), scorer)
 
 
 def run(setting, state=None, watch=lambda state, chunk: None, **changes):
-    model, drawn, start, rules, scorer = setting
+    model, drawn, patients, _, rules, scorer = setting
     resolved = recipe.load("default", {**QUICK, **changes})
-    state = state or condense.begin(model, drawn, start.x, start.y, resolved)
-    return condense.condense(model, drawn, rules, scorer, resolved, state, watch)
+    state = state or setting.begin(resolved)
+    return condense.condense(model, drawn, patients, rules, scorer, resolved, state, watch)
+
+
+PAPER = {
+    "student.match": "parameters",
+    "student.moments": 1,
+    "student.gradient": "first-order",
+    "segments.length": 0.2,
+    "inputs.average": 0.0,
+    "selection.keep": "best",
+}
 
 
 def test_one_iteration_is_algorithm_1(setting):
     """Draw path and segment, follow it, move the inputs with momentum and the step size in log space."""
-    model, drawn, start, rules, _ = setting
-    resolved = recipe.load("default", {**QUICK, "inputs.rows": "free", "student.step_size": 1e-3})
+    start = setting.start
+    resolved = recipe.load("default", {**QUICK, **PAPER, "inputs.rows": "free", "student.step_size": 1e-3})
     key = jax.random.fold_in(stream(0, "condense"), 0)
-    begin = condense.begin(model, drawn, start.x, start.y, resolved)
-    loss, after = condense.move(model, drawn, rules, resolved, begin, key)
+    loss, after = setting.move(resolved, setting.begin(resolved), key)
 
     path_key, segment_key = jax.random.split(key)
-    path = paths.pick(drawn, jax.random.randint(path_key, (), 0, 3))
+    path = paths.pick(setting.drawn, jax.random.randint(path_key, (), 0, 3))
     t = jax.random.uniform(segment_key, maxval=0.8)
     lesson = match.Lesson(jnp.asarray(start.x), jnp.asarray(start.y), jnp.float32(1e-3))
-    expected = match.first_order(model, match.Segment(path.at(t), path.at(t + 0.2)), lesson, 30)
+    expected = match.first_order(setting.model, match.Segment(path.at(t), path.at(t + 0.2)), lesson, 30)
     np.testing.assert_allclose(loss, expected.loss, rtol=1e-5)
     np.testing.assert_allclose(after.x, start.x - 10.0 * expected.inputs, atol=1e-5)
     log_step = np.log(1e-3) - resolved.inputs.student_rate * 1e-3 * expected.step_size
     np.testing.assert_allclose(after.log_step, log_step, rtol=1e-5)
     assert int(after.iteration) == 1
+
+
+def test_the_default_follows_the_whole_curve_in_predictions(setting):
+    resolved = recipe.load("default", {**QUICK, "inputs.rows": "free", "student.step_size": 0.01})
+    key = jax.random.key(4)
+    loss, after = setting.move(resolved, setting.begin(resolved), key)
+    path = paths.pick(setting.drawn, jax.random.randint(jax.random.split(key)[0], (), 0, 3))
+    third, two_thirds = (path.at(jnp.float32(share)) for share in (1 / 3, 2 / 3))
+    segment = match.Segment(path.at(0.0), path.at(1.0), between=jnp.stack([third, two_thirds]))
+    seen = condense.draw_patients(setting.patients, resolved, key)
+    lesson = match.Lesson(jnp.asarray(setting.start.x), jnp.asarray(setting.start.y), jnp.float32(0.01), patients=seen)
+    expected = match.exact(setting.model, segment, lesson, 30)
+    np.testing.assert_allclose(loss, expected.loss, rtol=1e-4)
+    np.testing.assert_allclose(after.x, setting.start.x - 10.0 * expected.inputs, atol=1e-4)
 
 
 def test_matching_loss_falls_on_real_patients(setting):
@@ -85,14 +127,30 @@ def test_iterations_that_are_no_multiple_of_the_snapshots(setting):
 
 
 def test_best_is_the_snapshot_with_the_best_validation_score(setting):
-    model, _, _, rules, scorer = setting
     scores = []
-    state = run(setting, watch=lambda state, chunk: scores.append(np.asarray(chunk.score)))
+    state = run(
+        setting, watch=lambda state, chunk: scores.append(np.asarray(chunk.score)), **{"selection.keep": "best"}
+    )
     scores = np.concatenate(scores)
-    assert int(state.best_iteration) == 10 * (scores.argmax() + 1)
-    again = scorer.score(model, state.best_x[None], state.best_y[None], recipe.load("default", QUICK).selection)
-    np.testing.assert_allclose(again[0], scores.max(), rtol=1e-5)
-    np.testing.assert_allclose(rules.nearest(state.best_x), state.best_x, atol=1e-5)
+    assert int(state.kept_iteration) == 10 * (scores.argmax() + 1)
+    settings = recipe.load("default", QUICK).selection
+    again = setting.scorer.score(setting.model, state.kept_x[None], state.kept_y[None], settings)
+    np.testing.assert_allclose(again[0, 0], scores.max(), rtol=1e-5)
+    np.testing.assert_allclose(setting.rules.nearest(state.kept_x), state.kept_x, atol=1e-5)
+
+
+def test_latest_is_the_last_snapshot_that_is_not_worse_than_the_best_beyond_chance():
+    """Three snapshots: the best, one a little worse by chance, one clearly worse on every group of patients."""
+    noise = 0.05 * np.random.default_rng(0).standard_normal((3, condense.GROUPS))
+    noise[2] = noise[0]
+    scores = jnp.asarray(np.concatenate([np.zeros((3, 1)), noise], axis=1) + np.array([[0.5], [0.48], [0.4]]))
+    start = jnp.full(1 + condense.GROUPS, -1.0)
+    passed = {}
+    for keep in ("latest", "best"):
+        best, kept = jax.lax.scan(lambda best, one, keep=keep: condense.consider(keep, best, one), start, scores)
+        np.testing.assert_array_equal(best, scores[0])
+        passed[keep] = kept.tolist()
+    assert passed == {"latest": [True, True, False], "best": [True, False, False]}
 
 
 @pytest.mark.parametrize(
@@ -104,19 +162,25 @@ def test_guards_keep_everything_finite_and_the_step_size_positive(setting, chang
     assert int(state.rollbacks) > 0
     assert float(state.reach) == 0.5 ** int(state.rollbacks)
     assert np.isfinite(state.x).all()
-    assert np.isfinite(state.best_x).all()
+    assert np.isfinite(state.kept_x).all()
     assert float(jnp.exp(state.log_step)) > 0
 
 
-def test_the_search_finds_the_step_size_with_the_least_matching_loss(setting):
-    model, drawn, start, _, _ = setting
-    resolved = recipe.load("default", QUICK)
-    found = float(jnp.exp(condense.begin(model, drawn, start.x, start.y, resolved).log_step))
+@pytest.mark.parametrize("changes", [PAPER, {}], ids=["parameters", "predictions"])
+def test_the_search_finds_the_step_size_with_the_least_matching_loss(setting, changes):
+    model, drawn, patients, start, *_ = setting
+    resolved = recipe.load("default", {**QUICK, **changes})
+    found = float(jnp.exp(setting.begin(resolved).log_step))
 
     @jax.jit
     def segment_loss(key, step_size):
         segment = condense.draw_segment(drawn, resolved, key, jnp.int32(0))
-        return match.distance(student.follow(model, segment.start, start.x, start.y, step_size, 30)[0], segment)[0]
+        seen, theta, reached = condense.draw_patients(patients, resolved, key), segment.start, []
+        for _ in segment.targets:
+            steps = 30 // len(segment.targets)
+            theta = student.follow(model, theta, jnp.asarray(start.x), jnp.asarray(start.y), step_size, steps)[0]
+            reached.append(theta)
+        return match.distance(model, segment, seen, jnp.stack(reached))[0]
 
     def loss(step_size):
         return np.mean([segment_loss(key, step_size) for key in jax.random.split(stream(0, "search"), 16)])
@@ -128,12 +192,15 @@ def test_the_search_finds_the_step_size_with_the_least_matching_loss(setting):
 def test_a_segment_that_is_next_to_nothing_is_drawn_again():
     """A training that stands still after its first epoch: only the first segment is worth matching."""
     points = jnp.zeros((1, 6, 3)).at[:, 1:].set(1.0)
-    resolved = recipe.load("default", {"method": "mtt", "teachers.epochs": 5, "segments.epochs": 1})
+    resolved = recipe.load("default", {**PAPER, "method": "mtt", "teachers.epochs": 5, "segments.epochs": 1})
     keys = jax.random.split(jax.random.key(0), 40)
     drawn = jax.vmap(lambda key: condense.draw_segment(paths.Checkpoints(points), resolved, key, jnp.int32(0)))(keys)
     lengths = jnp.linalg.norm(drawn.end - drawn.start, axis=1)
     assert 0.7 < (lengths > 1).mean() < 1, "eight draws of five find it five times in six"
-    loss, gradient = jax.vmap(match.distance)(jnp.zeros((40, 3)), drawn)
+    model = MLP(1, 1, 1, 0.0)
+    loss, gradient = jax.vmap(lambda point, segment: match.distance(model, segment, None, point))(
+        jnp.zeros((40, 1, 3)), drawn
+    )
     assert np.isfinite(loss).all(), "the length that the loss divides by is floored"
     assert np.isfinite(gradient).all()
 
@@ -152,15 +219,16 @@ def test_batches_see_a_row_at_most_once_a_pass(batch, shape):
 
 def one_move(setting, **changes):
     """Take one iteration from the start; return what it moved and what the loop's gradient was."""
-    model, drawn, start, rules, _ = setting
+    start = setting.start
     resolved = recipe.load("default", {**QUICK, "inputs.rows": "free", "student.step_size": 1e-3, **changes})
-    begin, key = condense.begin(model, drawn, start.x, start.y, resolved), jax.random.key(1)
-    _, after = condense.move(model, drawn, rules, resolved, begin, key)
+    begin, key = setting.begin(resolved), jax.random.key(1)
+    _, after = setting.move(resolved, begin, key)
     batches = condense.draw_batches(resolved, len(start.x), jax.random.fold_in(key, condense.BATCHES))
-    lesson = match.Lesson(begin.x, begin.y, jnp.exp(begin.log_step), batches)
-    segment = condense.draw_segment(drawn, resolved, key, begin.iteration)
+    seen = condense.draw_patients(setting.patients, resolved, key)
+    lesson = match.Lesson(begin.x, begin.y, jnp.exp(begin.log_step), batches, seen)
+    segment = condense.draw_segment(setting.drawn, resolved, key, begin.iteration)
     gradient = match.GRADIENTS[resolved.student.gradient]
-    return start, after, gradient(model, segment, lesson, 30, resolved.inputs.labels == "learned")
+    return start, after, gradient(setting.model, segment, lesson, 30, resolved.inputs.labels == "learned")
 
 
 def test_learned_labels_move_within_their_range_and_hard_ones_do_not(setting):
@@ -172,7 +240,7 @@ def test_learned_labels_move_within_their_range_and_hard_ones_do_not(setting):
 
 
 def test_the_moving_average_lags_behind_the_inputs(setting):
-    start, after, _ = one_move(setting)
+    start, after, _ = one_move(setting, **{"inputs.average": 0.0})
     np.testing.assert_array_equal(after.average, after.x)
     start, after, _ = one_move(setting, **{"inputs.average": 0.9})
     np.testing.assert_allclose(after.average, 0.9 * start.x + 0.1 * after.x, atol=1e-5)
@@ -180,7 +248,7 @@ def test_the_moving_average_lags_behind_the_inputs(setting):
 
 def test_the_loop_takes_the_gradient_that_was_asked_for(setting):
     moves = []
-    for changes in ({}, {"student.batch": 8}, {"student.gradient": "exact"}):
+    for changes in ({}, {"student.batch": 8}, {"student.gradient": "first-order"}):
         start, after, gradient = one_move(setting, **changes)
         np.testing.assert_allclose(after.x, start.x - 10.0 * gradient.inputs, atol=1e-5)
         moves.append(np.asarray(gradient.inputs))

@@ -24,11 +24,14 @@ def model(data):
 def test_full_networks_are_kept_at_their_best_validation_epoch(data, model):
     settings = recipe.load("default", {**QUICK, "evaluate.epochs": 40}).evaluate
     key, theta = jax.random.key(0), train.fresh(model, jax.random.key(1), 3)
-    best = utility.fit_full(model, theta, *data.values(), key, settings)
+    x, y, *validation = data.values()
+    task = train.Task(x, y, jnp.zeros(1))
+    best, scores = utility.fit_full(model, theta, task, *validation, key, settings)
     kept = utility.measure(model, best, data["x_train"], data["x_validation"], data["y_validation"])["auprc"][:, 0]
 
-    fit, task = train.begin(theta), train.Task(data["x_train"], data["y_train"], jnp.zeros(1))
-    curve = []
+    np.testing.assert_allclose(kept, scores, rtol=1e-6)
+
+    fit, curve = train.begin(theta), []
     for epoch in range(40):
         step_key = jax.random.fold_in(key, epoch)
         fit = train.epoch(model, fit, task, step_key, settings.step_size, settings.momentum, settings.batch)
@@ -43,13 +46,31 @@ def test_full_networks_are_kept_at_their_best_validation_epoch(data, model):
 def test_scorer_scores_many_versions_as_it_scores_one(data, model):
     settings = recipe.load("default", QUICK).selection
     key = jax.random.key(0)
-    scorer = utility.Scorer(train.fresh(model, key, 2), key, data["x_validation"], data["y_validation"])
+    validation = (np.asarray(data[name]) for name in ("x_validation", "y_validation"))
+    scorer = utility.Scorer.of(train.fresh(model, key, 2), key, *validation)
     versions = jnp.stack([data["x_train"][start : start + 30] for start in (0, 100, 200)])
     labels = jnp.broadcast_to(jnp.asarray((np.arange(30) % 2)[:, None], jnp.float32), (3, 30, 1))
     together = scorer.score(model, versions, labels, settings)
     alone = [scorer.score(model, version[None], labels[:1], settings)[0] for version in versions]
     np.testing.assert_allclose(together, alone, rtol=1e-5)
-    assert len(set(np.asarray(together).tolist())) == 3
+    assert len(set(np.asarray(together[:, 0]).tolist())) == 3
+
+
+def test_groups_of_validation_patients_are_alike_and_left_out_in_turn(data):
+    y = np.asarray(data["y_validation"])
+    rest = utility.left_out(y)
+    assert len(rest) == utility.GROUPS
+    positives = y[rest, 0].sum(axis=1)
+    assert positives.max() - positives.min() <= 1
+    out = [set(range(len(y))) - set(rows.tolist()) for rows in rest]
+    assert set.union(*out) == set(range(len(y)))
+
+
+def test_the_error_of_a_difference_is_that_of_a_mean_where_scores_are_means():
+    values = np.random.default_rng(0).standard_normal(utility.GROUPS)
+    left = (values.sum() - values) / (len(values) - 1)
+    expected = values.std(ddof=1) / np.sqrt(len(values))
+    np.testing.assert_allclose(utility.jackknife_error(jnp.asarray(left)), expected, rtol=1e-5)
 
 
 def test_models_learn_from_a_small_real_set(data, model):

@@ -1,5 +1,7 @@
 """The meta-gradients against slow, literal references that share no code with them."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -31,8 +33,15 @@ class Literal:
         self.cuts = np.cumsum([features * hidden, hidden, hidden * outputs])
         self.shapes = [(features, hidden), (hidden,), (hidden, outputs), (outputs,)]
 
+    def tensors(self, theta):
+        return (p.reshape(s) for p, s in zip(np.split(theta, self.cuts), self.shapes, strict=True))
+
+    def logits(self, theta, x):
+        w1, b1, w2, b2 = self.tensors(theta)
+        return np.maximum(x @ w1 + b1, 0) @ w2 + b2
+
     def gradient(self, theta, x, y):
-        w1, b1, w2, b2 = (p.reshape(s) for p, s in zip(np.split(theta, self.cuts), self.shapes, strict=True))
+        w1, b1, w2, b2 = self.tensors(theta)
         before = x @ w1 + b1
         hidden = np.maximum(before, 0)
         residual = (1 / (1 + np.exp(-(hidden @ w2 + b2))) - y) / y.size
@@ -142,12 +151,71 @@ def test_the_two_gradients_differ_by_one_stop_gradient():
         for _ in range(8):
             at = jax.lax.stop_gradient(theta) if stop else theta
             theta = theta - 0.3 * jax.grad(student.student_loss, 1)(model, at, x, y)
-        return match.distance(theta, match.Segment(start, end))[0]
+        return match.distance(model, match.Segment(start, end), None, theta[None])[0]
 
     for gradient, stop in ((match.first_order, True), (match.exact, False)):
         found = gradient(model, match.Segment(start, end), match.Lesson(x, y, jnp.float32(0.3)), 8).inputs
         expected = jax.grad(loss)(x, stop)
         np.testing.assert_allclose(found, expected, atol=1e-5 * float(jnp.abs(expected).max()))
+
+
+@pytest.mark.parametrize("kind", ["whole", "batches"])
+@pytest.mark.parametrize("compared", ["parameters", "predictions"])
+def test_a_student_is_compared_with_its_path_at_every_moment(kind, compared):
+    """Three moments of a student of nine steps, in parameters or on patients; both gradients."""
+    model, start, end, x, y = problem()
+    patients = jax.random.normal(jax.random.key(8), (20, 5)) if compared == "predictions" else None
+    between = jnp.stack([start + share * (end - start) + 0.01 for share in (0.2, 0.7)])
+    segment, step_size = match.Segment(start, end, between=between), 0.2
+    taken, batches = batches_of(kind, 12, 9)
+    lesson = match.Lesson(x, y, jnp.float32(step_size), taken, patients)
+    exact, first = (
+        jax.jit(gradient, static_argnums=(0, 3, 4))(model, segment, lesson, 9, True)
+        for gradient in (match.exact, match.first_order)
+    )
+
+    literal = Literal(5, 7, 1)
+    start, end, x, y, targets = doubles(start, end, x, y, segment.targets)
+
+    def seen(theta):
+        return theta if patients is None else literal.logits(theta, np.asarray(patients, np.float64))
+
+    def gap(moment, theta):
+        return np.sum((seen(theta) - seen(targets[moment])) ** 2) / np.sum((seen(start) - seen(end)) ** 2) / 3
+
+    def loss(x, step_size):
+        iterates = literal.follow(start, x, y, step_size, batches)
+        return sum(gap(moment, iterates[3 * moment + 3]) for moment in range(3))
+
+    np.testing.assert_allclose([exact.loss, first.loss], loss(x, step_size), rtol=1e-4)
+    inputs = differences(lambda x: loss(x, step_size), x)
+    np.testing.assert_allclose(exact.inputs, inputs, atol=5e-5 * np.abs(inputs).max())
+    slope = differences(lambda e: loss(x, e[0]), np.array([step_size]))[0]
+    np.testing.assert_allclose(exact.step_size, slope, rtol=1e-4)
+
+    iterates = literal.follow(start, x, y, step_size, batches)
+    slopes = [differences(partial(gap, moment), iterates[3 * moment + 3]) for moment in range(3)]
+    ahead = [sum(slopes[step // 3 :]) for step in range(9)]
+
+    def pulled(x):
+        return sum(
+            literal.gradient(iterates[step], x[rows], y[rows]) @ ahead[step] for step, rows in enumerate(batches)
+        )
+
+    inputs = -step_size * differences(pulled, x)
+    np.testing.assert_allclose(first.inputs, inputs, atol=5e-5 * np.abs(inputs).max())
+    np.testing.assert_allclose(first.step_size, -pulled(x), rtol=1e-4)
+    if kind == "whole":
+        own = match.first_order(model, segment, lesson, 9).inputs
+        np.testing.assert_allclose(own, first.inputs, atol=1e-5 * float(jnp.abs(own).max()))
+
+
+def test_a_segment_along_which_no_prediction_changes_has_a_finite_loss():
+    model, start, _, x, y = problem()
+    patients = jax.random.normal(jax.random.key(8), (20, 5))
+    found = match.exact(model, match.Segment(start, start), match.Lesson(x, y, jnp.float32(0.3), None, patients), 3)
+    assert np.isfinite(found.loss)
+    assert np.isfinite(found.inputs).all()
 
 
 @pytest.mark.parametrize("outputs", [1, 4])

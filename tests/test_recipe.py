@@ -5,9 +5,9 @@ import pytest
 
 from attar import recipe
 from attar.errors import RecipeError
-from attar.evaluate.utility import stride
 from attar.methods import METHODS
 from attar.segments import SAMPLERS, window
+from attar.train import stride
 
 
 def test_default_recipe_is_whole_and_survives_toml():
@@ -79,9 +79,16 @@ def test_the_papers_tasks_have_its_settings(task):
     for method in METHODS:
         found = recipe.load(f"paper/{task}", {"method": method})
         teachers, model, inner, final = found.teachers, found.model, found.selection, found.evaluate
-        settings = (teachers.step_size, teachers.momentum, teachers.epochs, model.name, model.hidden, model.dropout)
         labels = np.zeros((1, LABELS.get(task, 1)))
-        settings += (stride(inner, labels), inner.epochs, stride(final, labels), final.epochs)
+        settings = (
+            stride(teachers.step_size, labels),
+            teachers.momentum,
+            teachers.epochs,
+            model.name,
+            model.hidden,
+            model.dropout,
+        )
+        settings += (stride(inner.step_size, labels), inner.epochs, stride(final.step_size, labels), final.epochs)
         assert settings == PAPER[task]
         assert inner.momentum == final.momentum == 0.9
         assert (final.initialisations, inner.every, found.student.batch) == (10, 10, "auto")
@@ -90,6 +97,8 @@ def test_the_papers_tasks_have_its_settings(task):
         assert (teachers.count, teachers.prior, found.inputs.iterations) == (50, "none", 20_000)
         assert (found.inputs.step_size, found.inputs.momentum, found.student.step_size) == (100, 0.9, 0.01)
         assert (found.inputs.rows, found.inputs.labels, found.inputs.average) == ("free", "hard", 0)
+        assert (found.student.match, found.student.moments, found.student.gradient) == ("parameters", 1, "first-order")
+        assert (found.selection.keep, teachers.pilots) == ("best", 0)
         assert found.student.steps == (60 if method in ("mtt", "ftd", "datm") else 30)
         SAMPLERS[found.segments.sampler].check(found)
     mimic = task.startswith("mimic3")

@@ -10,11 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from attar.evaluate.utility import Scorer
+from attar.evaluate.utility import GROUPS, Scorer, jackknife_error
 from attar.legal import Legal
-from attar.match import GRADIENTS, Lesson, Segment, distance
+from attar.match import GRADIENTS, Lesson, Segment, distance, follow_own, walk
 from attar.models import Model
 from attar.paths import Path, pick
+from attar.patients import Patients
 from attar.recipe import Recipe
 from attar.seeds import stream
 from attar.segments import SAMPLERS
@@ -35,8 +36,8 @@ SHORTEST = 0.01
 DRAWS = 8
 """How often at most."""
 
-BATCHES = 2
-"""Number of an iteration's key from which its batches are drawn; 0 and 1 are those of path and segment."""
+BATCHES, PATIENTS = 2, 100
+"""Numbers of an iteration's key from which its batches and its patients are drawn; 0 and 1 are of path and segment."""
 
 
 class State(NamedTuple):
@@ -58,10 +59,11 @@ class State(NamedTuple):
     streak: Array
     skipped: Array
     rollbacks: Array
-    best_x: Array
-    best_y: Array
-    best_score: Array
-    best_iteration: Array
+    kept_x: Array
+    kept_y: Array
+    kept_score: Array
+    kept_iteration: Array
+    best_scores: Array
 
 
 class Chunk(NamedTuple):
@@ -72,7 +74,7 @@ class Chunk(NamedTuple):
     score: Array | np.ndarray
 
 
-def begin(model: Model, paths: Path, x: np.ndarray, y: np.ndarray, recipe: Recipe) -> State:
+def begin(model: Model, paths: Path, patients: Patients, x: np.ndarray, y: np.ndarray, recipe: Recipe) -> State:
     """Return the state before the first iteration."""
     inputs, labels = jnp.asarray(x), jnp.asarray(y)
     zero, count = jnp.zeros(()), jnp.zeros((), jnp.int32)
@@ -80,7 +82,7 @@ def begin(model: Model, paths: Path, x: np.ndarray, y: np.ndarray, recipe: Recip
     if step_size == "search":
         segments = max(2, min(SEARCH_SEGMENTS, SEARCH_UNITS // math.prod(model.units(len(x)))))
         keys = jax.random.split(stream(recipe.seed, "search"), segments)
-        step_size = search_step_size(model, paths, inputs, labels, seedless(recipe), keys)
+        step_size = search_step_size(model, paths, patients, inputs, labels, seedless(recipe), keys)
     log_step = jnp.log(jnp.asarray(step_size, jnp.float32))
     return State(
         iteration=count,
@@ -99,10 +101,11 @@ def begin(model: Model, paths: Path, x: np.ndarray, y: np.ndarray, recipe: Recip
         streak=count,
         skipped=count,
         rollbacks=count,
-        best_x=inputs,
-        best_y=labels,
-        best_score=-jnp.ones(()),
-        best_iteration=count,
+        kept_x=inputs,
+        kept_y=labels,
+        kept_score=zero,
+        kept_iteration=count,
+        best_scores=jnp.full(1 + GROUPS, -1.0),
     )
 
 
@@ -112,8 +115,10 @@ def seedless(recipe: Recipe) -> Recipe:
 
 
 @partial(jax.jit, static_argnames=("model", "recipe"))
-def search_step_size(model: Model, paths: Path, x: Array, y: Array, recipe: Recipe, keys: Array) -> Array:
-    """Return the step size with which a student of the untouched set comes closest to the ends of sampled segments.
+def search_step_size(
+    model: Model, paths: Path, patients: Patients, x: Array, y: Array, recipe: Recipe, keys: Array
+) -> Array:
+    """Return the step size with which a student of the untouched set comes closest to sampled segments.
 
     A student that overshoots by far has no useful gradient, and how far is too far differs between cohorts by orders of
     magnitude.
@@ -121,7 +126,9 @@ def search_step_size(model: Model, paths: Path, x: Array, y: Array, recipe: Reci
 
     def loss(step_size: Array, key: Array) -> Array:
         segment = draw_segment(paths, recipe, key, jnp.int32(0))
-        return distance(model.follow(segment.start, x, y, step_size, recipe.student.steps)[0], segment)[0]
+        lesson = Lesson(x, y, step_size, patients=draw_patients(patients, recipe, key))
+        way = walk(follow_own(model, lesson), segment, lesson, recipe.student.steps)
+        return distance(model, segment, lesson.patients, way.reached)[0]
 
     losses = lax.map(
         lambda step_size: jnp.mean(jax.vmap(partial(loss, step_size))(keys)), jnp.asarray(SEARCH_STEP_SIZES)
@@ -135,20 +142,31 @@ def draw_segment(paths: Path, recipe: Recipe, key: Array, iteration: Array) -> S
     The matching loss divides by a segment's length, which late in a training can be almost zero; it is floored there.
     """
     sampler, count = SAMPLERS[recipe.segments.sampler], len(jax.tree.leaves(paths)[0])
+    moments = jnp.linspace(0.0, 1.0, count_moments(recipe) + 1)[1:-1]
 
     def draw(key: Array) -> tuple[Segment, Array]:
         path_key, segment_key = jax.random.split(key)
         path = pick(paths, jax.random.randint(path_key, (), 0, count))
         t_start, t_end = sampler.draw(segment_key, recipe, iteration)
         even = (t_end - t_start) * jnp.linalg.norm(path.at(jnp.float32(1.0)) - path.at(jnp.float32(0.0)))
-        segment = Segment(path.at(t_start), path.at(t_end), SHORTEST * even)
+        between = jax.vmap(path.at)(t_start + moments * (t_end - t_start)) if len(moments) else None
+        segment = Segment(path.at(t_start), path.at(t_end), SHORTEST * even, between)
         return segment, jnp.linalg.norm(segment.end - segment.start) < segment.shortest
 
     def again(state: tuple[Array, Segment, Array]) -> tuple[Array, Segment, Array]:
-        return (state[0] + 1, *draw(jax.random.fold_in(key, BATCHES + state[0])))
+        count = state[0]
+        return (count + 1, *draw(lax.select(count == 0, key, jax.random.fold_in(key, BATCHES + count))))
 
-    first = (jnp.int32(1), *draw(key))
-    return lax.while_loop(lambda state: state[2] & (state[0] < DRAWS), again, first)[1]
+    nothing = jax.tree.map(lambda part: jnp.zeros(part.shape, part.dtype), jax.eval_shape(draw, key)[0])
+    return lax.while_loop(lambda state: state[2] & (state[0] < DRAWS), again, (jnp.int32(0), nothing, jnp.array(True)))[
+        1
+    ]
+
+
+def count_moments(recipe: Recipe) -> int:
+    """Count the moments at which a student is compared with its path: each ends as many steps as the others."""
+    steps, most = recipe.student.steps, recipe.student.moments
+    return max(count for count in range(1, most + 1) if steps % count == 0)
 
 
 def draw_batches(recipe: Recipe, rows: int, key: Array) -> Array | None:
@@ -162,9 +180,17 @@ def draw_batches(recipe: Recipe, rows: int, key: Array) -> Array | None:
     return orders[:, : rows // batch * batch].reshape(-1, batch)[:steps]
 
 
+def draw_patients(patients: Patients, recipe: Recipe, key: Array) -> Array | None:
+    """Draw the real patients on whom an iteration compares predictions; None if it compares parameters."""
+    if recipe.student.match == "parameters":
+        return None
+    return patients.draw(jax.random.fold_in(key, PATIENTS), recipe.student.patients)
+
+
 def condense(
     model: Model,
     paths: Path,
+    patients: Patients,
     legal: Legal,
     scorer: Scorer,
     recipe: Recipe,
@@ -177,7 +203,7 @@ def condense(
     while (done := int(state.iteration)) < total:
         snapshots = max(1, min(CHUNK, scorer.together(model, len(state.x)), (total - done) // every))
         length = min(every, total - done)
-        state, chunk = run_chunk(model, paths, legal, scorer, seedless(recipe), state, key, snapshots, length)
+        state, chunk = run_chunk(model, paths, patients, legal, scorer, seedless(recipe), state, key, snapshots, length)
         watch(state, chunk)
     return state
 
@@ -186,6 +212,7 @@ def condense(
 def run_chunk(
     model: Model,
     paths: Path,
+    patients: Patients,
     legal: Legal,
     scorer: Scorer,
     recipe: Recipe,
@@ -194,10 +221,10 @@ def run_chunk(
     snapshots: int,
     every: int,
 ) -> tuple[State, Chunk]:
-    """Take snapshots x every iterations, score each snapshot on the validation split, and keep the best one so far."""
+    """Take snapshots x every iterations, score each snapshot on the validation split, and choose one to keep."""
 
     def iterate(state: State, _: None) -> tuple[State, tuple[Array, Array]]:
-        loss, state = move(model, paths, legal, recipe, state, jax.random.fold_in(key, state.iteration))
+        loss, state = move(model, paths, patients, legal, recipe, state, jax.random.fold_in(key, state.iteration))
         return state, (loss, jnp.exp(state.log_step))
 
     def snapshot(state: State, _: None) -> tuple[State, tuple[Array, Array, Array, Array, Array]]:
@@ -213,15 +240,29 @@ def run_chunk(
 
     state, (loss, step_size, inputs, labels, iterations) = lax.scan(snapshot, state, None, length=snapshots)
     scores = scorer.score(model, inputs, labels, recipe.selection)
-    best = jnp.argmax(scores)
-    better = scores[best] > state.best_score
+    best, passed = lax.scan(partial(consider, recipe.selection.keep), state.best_scores, scores)
+    latest = snapshots - 1 - jnp.argmax(passed[::-1])
+    some = passed.any()
     state = state._replace(
-        best_x=jnp.where(better, inputs[best], state.best_x),
-        best_y=jnp.where(better, labels[best], state.best_y),
-        best_score=jnp.where(better, scores[best], state.best_score),
-        best_iteration=jnp.where(better, iterations[best], state.best_iteration),
+        kept_x=jnp.where(some, inputs[latest], state.kept_x),
+        kept_y=jnp.where(some, labels[latest], state.kept_y),
+        kept_score=jnp.where(some, scores[latest, 0], state.kept_score),
+        kept_iteration=jnp.where(some, iterations[latest], state.kept_iteration),
+        best_scores=best,
     )
-    return state, Chunk(loss.ravel(), step_size.ravel(), scores)
+    return state, Chunk(loss.ravel(), step_size.ravel(), scores[:, 0])
+
+
+def consider(keep: str, best: Array, scores: Array) -> tuple[Array, Array]:
+    """Return the best scores so far, and whether a snapshot with these is to be kept in place of earlier ones.
+
+    Scores are those of `Scorer`. Validation scores of one snapshot after another differ mostly by chance, and the best
+    of hundreds is the luckiest: "latest" keeps every snapshot that is not worse than the best by more than the standard
+    error of the difference, so the last of them stays.
+    """
+    best = jnp.where(scores[0] > best[0], scores, best)
+    allowed = jackknife_error(best[1:] - scores[1:]) if keep == "latest" else 0.0
+    return best, best[0] - scores[0] <= allowed
 
 
 def shown(legal: Legal, x: Array, recipe: Recipe) -> Array:
@@ -229,7 +270,9 @@ def shown(legal: Legal, x: Array, recipe: Recipe) -> Array:
     return legal.nearest(x) if recipe.inputs.rows == "legal" else x
 
 
-def move(model: Model, paths: Path, legal: Legal, recipe: Recipe, state: State, key: Array) -> tuple[Array, State]:
+def move(
+    model: Model, paths: Path, patients: Patients, legal: Legal, recipe: Recipe, state: State, key: Array
+) -> tuple[Array, State]:
     """Take one outer iteration: draw a segment, match it, and move the set and the step size, unless that is unsound.
 
     Legal rows move straight through: the gradient at the nearest legal rows moves the continuous ones behind them.
@@ -239,7 +282,8 @@ def move(model: Model, paths: Path, legal: Legal, recipe: Recipe, state: State, 
     segment = draw_segment(paths, recipe, key, state.iteration)
     step_size = jnp.exp(state.log_step)
     batches = draw_batches(recipe, len(state.x), jax.random.fold_in(key, BATCHES))
-    lesson = Lesson(shown(legal, state.x, recipe), state.y, step_size, batches)
+    seen = draw_patients(patients, recipe, key)
+    lesson = Lesson(shown(legal, state.x, recipe), state.y, step_size, batches, seen)
     match = GRADIENTS[student.gradient](model, segment, lesson, student.steps, learned)
 
     velocity = settings.momentum * state.velocity + match.inputs

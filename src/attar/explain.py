@@ -15,7 +15,7 @@ from attar.store import Run
 def explain(cohort: Cohort, folder: str | Path, watch: Watch | None = None) -> Path:
     """Write the report of a finished run and what it shows, unless that is there; return the page."""
     with Run(folder) as run:
-        recipe = run.recipe()
+        recipe = run.settled()
         if not run.has("marginals.json"):
             described = marginals.describe(cohort, cohort.split(recipe.seed), load(folder).tables())
             run.write_json("marginals.json", described)

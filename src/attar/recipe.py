@@ -55,6 +55,8 @@ class Teachers(Training):
     """Networks trained on the real data."""
 
     count: Count
+    pilots: Annotated[int, Field(ge=0)]
+    longest: Count
     prior: Literal["aligned", "none", "weighted"]
     optimiser: str
     decay: Literal["none", "linear"]
@@ -95,6 +97,9 @@ class Student(Section):
     step_size: Positive | Literal["search"]
     batch: Count | Literal["all", "auto"]
     gradient: Literal["first-order", "exact"]
+    match: Literal["predictions", "parameters"]
+    patients: Count
+    moments: Count
 
 
 class Inputs(Section):
@@ -116,6 +121,7 @@ class Inputs(Section):
 class Selection(Training):
     """Which iteration is kept."""
 
+    keep: Literal["latest", "best"]
     every: Count
     initialisations: Count
 

@@ -63,6 +63,7 @@ def condense_cohort(
             stages.export_chosen(journal, start, data, cohort)
         else:
             task = begun.task(recipe)
+            recipe = stages.settle(journal, model, task, data, recipe)
             stages.read_or_teach(journal, model, task, recipe)
             paths = stages.read_or_draw(journal, model, task, recipe)
             stages.read_or_condense(journal, model, paths, start, data, cohort, recipe)
@@ -79,7 +80,9 @@ def share_teachers(cohort: Cohort, recipe: Recipe, share: str | Path, group: int
     """Return one group of a run's teachers at every epoch, shared or newly trained and shared from now on."""
     begun = begin(cohort, recipe)
     with _scratch(cohort, recipe, begun, share) as journal:
-        return stages.taught_group(journal, begun.model, begun.task(recipe), recipe, group)
+        task = begun.task(recipe)
+        settled = stages.settle(journal, begun.model, task, begun.data, recipe)
+        return stages.taught_group(journal, begun.model, task, settled, group)
 
 
 def share_scores(cohort: Cohort, recipe: Recipe, share: str | Path, groups: Sequence[np.ndarray]) -> None:
@@ -88,7 +91,9 @@ def share_scores(cohort: Cohort, recipe: Recipe, share: str | Path, groups: Sequ
     names = [target.name for target in cohort.schema.targets]
     with _scratch(cohort, recipe, begun, share) as journal:
         if groups:
-            key = stages.teachers_key(journal, begun.task(recipe), recipe)
+            task = begun.task(recipe)
+            settled = stages.settle(journal, begun.model, task, begun.data, recipe)
+            key = stages.teachers_key(journal, task, settled)
             journal.share.arrays("teachers", key, lambda: {"points": np.concatenate(groups)})
         key = journal.key(recipe, "evaluate")
         score_arms(begun.model, begun.data, {}, names, recipe, journal.watch, journal.share, key)
@@ -210,7 +215,7 @@ def describe(cohort: Cohort, split: Split, start: initial.Initial, source: Mappi
 def evaluate_again(cohort: Cohort, folder: str | Path, watch: Watch | None = None) -> Scores:
     """Score a finished run again, from its exported table and the cohort it was made from."""
     with Run(folder) as run:
-        recipe, data = run.recipe(), reprepare(cohort, run)
+        recipe, data = run.settled(), reprepare(cohort, run)
         journal = Journal(run, run.manifest(), watch or Silent(), Share(None))
         return stages.evaluate_run(journal, build_model(recipe, data), data, cohort, recipe)
 
@@ -221,7 +226,7 @@ def evaluate_across(
     """Train other models on a run's exported table, on all real patients and on random ones; writes models.json."""
     across.check(models)
     with Run(folder) as run:
-        recipe, data = run.recipe(), reprepare(cohort, run)
+        recipe, data = run.settled(), reprepare(cohort, run)
         targets = cohort.schema.targets
         condensed = export.read(run, data.preparation, targets)
         names = [target.name for target in targets]
@@ -239,7 +244,7 @@ def evaluate_external(
 ) -> dict[str, Any]:
     """Test the run's arms on another cohort, seen through the run's own preparation; writes external-NAME.json."""
     with Run(folder) as run:
-        recipe, data = run.recipe(), reprepare(cohort, run)
+        recipe, data = run.settled(), reprepare(cohort, run)
         targets = cohort.schema.targets
         found = external.read(other, cohort.schema, data.preparation)
         elsewhere = replace(data, x_test=found.x, y_test=found.y)
@@ -262,13 +267,13 @@ def evaluate_external(
 def begin_again(cohort: Cohort, run: Run) -> Beginning:
     """Return what a run began with; refuse another cohort."""
     refuse_other(cohort, run)
-    return begin(cohort, run.recipe())
+    return begin(cohort, run.settled())
 
 
 def reprepare(cohort: Cohort, run: Run) -> Arrays:
     """Prepare the cohort of a run as the run did; refuse another cohort."""
     refuse_other(cohort, run)
-    recipe = run.recipe()
+    recipe = run.settled()
     return prepare(cohort, cohort.split(recipe.seed), recipe.prepare.clip, recipe.prepare.indicators)
 
 

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from attar import condense, export, history, teach
+from attar import condense, export, history, pilot, teach
 from attar.cohort import Cohort
 from attar.evaluate.arms import Scores, score_arms
 from attar.evaluate.utility import Scorer
@@ -24,9 +24,10 @@ from attar.initial import Initial
 from attar.legal import legal
 from attar.models import Model
 from attar.paths import PATHS, PROFILE_TIMES, Line, Path, profile
+from attar.patients import balanced
 from attar.prepare import Arrays
 from attar.progress import Watch
-from attar.recipe import Recipe
+from attar.recipe import Recipe, load
 from attar.seeds import stream
 from attar.share import Share
 from attar.storage import Vault
@@ -88,6 +89,27 @@ class Saver:
         self.run.write_arrays(self.name, state())
         self.last = time.monotonic()
         self.pause = max(SECONDS_BETWEEN_SAVES, 10 * (self.last - began))
+
+
+def settle(journal: Journal, model: Model, task: Task, data: Arrays, recipe: Recipe) -> Recipe:
+    """Return the recipe with the number of epochs that pilots found, which runs on one cohort have in common."""
+    settings = recipe.teachers
+    if settings.pilots and "settled" not in journal.manifest:
+
+        def find() -> dict[str, int]:
+            journal.watch.stage(f"pilots ({settings.pilots})", settings.longest)
+            epochs = pilot.find_epochs(model, task, data, settings, recipe.seed, journal.watch.update)
+            return {"teachers.epochs": epochs}
+
+        key = journal.key(recipe)
+        training = settings.model_dump(
+            include={"pilots", "epochs", "longest", "step_size", "momentum", "batch", "prior"}
+        )
+        with journal.stage("pilots"):
+            journal.manifest["settled"] = journal.share.json(
+                "pilots", {**key, **training, "offset": task.offset.tolist()}, find
+            )
+    return load(recipe.model_dump(), journal.manifest.get("settled", {}))
 
 
 def read_or_teach(journal: Journal, model: Model, task: Task, recipe: Recipe) -> None:
@@ -218,26 +240,24 @@ def read_or_condense(
     def seen(state: condense.State, chunk: condense.Chunk) -> None:
         chunks.append(chunk)
         watch.update(
-            int(state.iteration), f"loss {float(chunk.loss.mean()):.2f}, validation AUPRC {float(state.best_score):.3f}"
+            int(state.iteration),
+            f"loss {float(chunk.loss.mean()):.2f}, validation AUPRC {float(state.best_scores[0]):.3f}",
         )
         saver.offer(lambda: {**state._asdict(), **history.to_arrays(chunks)})
 
     with journal.stage("condense"):
         watch.stage("condense", recipe.inputs.iterations, int(state.iteration) if state else 0)
-        state = state or condense.begin(model, paths, start.x, start.y, recipe)
+        patients = balanced(data.x_train, data.y_train)
+        state = state or condense.begin(model, paths, patients, start.x, start.y, recipe)
         key = stream(recipe.seed, "selection")
-        scorer = Scorer(
-            fresh(model, key, recipe.selection.initialisations),
-            key,
-            jnp.asarray(data.x_validation),
-            jnp.asarray(data.y_validation),
-        )
-        state = condense.condense(model, paths, legal(data.preparation), scorer, recipe, state, seen)
+        networks = fresh(model, key, recipe.selection.initialisations)
+        scorer = Scorer.of(networks, key, data.x_validation, data.y_validation)
+        state = condense.condense(model, paths, patients, legal(data.preparation), scorer, recipe, state, seen)
         if state.skipped:
             watch.say(guard_note(state, recipe))
         run.write_table("history.parquet", history.table(chunks, recipe.selection.every))
-        kept = {"x": state.best_x, "y": state.best_y, "source": start.source, "step_size": jnp.exp(state.log_step)}
-        kept |= {"iteration": state.best_iteration, "score": state.best_score}
+        kept = {"x": state.kept_x, "y": state.kept_y, "source": start.source, "step_size": jnp.exp(state.log_step)}
+        kept |= {"iteration": state.kept_iteration, "score": state.kept_score}
         kept |= {"skipped": state.skipped, "rolled_back": state.rollbacks}
         keep(journal, data, cohort, kept)
         run.remove("condensing.safetensors")

@@ -145,6 +145,10 @@ class Run(Folder):
         self._read("recipe.toml")
         return load_recipe(self.folder / "recipe.toml")
 
+    def settled(self) -> Recipe:
+        """Read the run's settings with what the run found out itself in place of what the recipe asked."""
+        return load_recipe(self.recipe().model_dump(), self.manifest().get("settled", {}))
+
     def manifest(self) -> dict[str, Any]:
         """Read what the run says about itself."""
         manifest: dict[str, Any] = self.read_json("manifest.json")

@@ -25,6 +25,10 @@ OPTIMISERS: dict[str, Callable[[Settings], train.Direction]] = {
 }
 
 
+PRIORS = ("none", "weighted", "aligned")
+"""What a network may learn of the prevalence: see `task`."""
+
+
 @dataclass(frozen=True)
 class Teachers:
     """Parameters [teachers, points, p] at chosen epochs: the first is the initialisation, the last the solution."""
@@ -128,7 +132,7 @@ def teach(
             fit,
             task,
             key,
-            settings.step_size,
+            train.stride(settings.step_size, task.y),
             settings.momentum,
             settings.batch,
             left(settings, epoch),

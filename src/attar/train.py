@@ -5,6 +5,7 @@ makes the first layer of all of them one matrix product, several times faster th
 (benchmarks/RESULTS.md).
 """
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
@@ -31,6 +32,11 @@ class Fit(NamedTuple):
 
     theta: Array
     velocity: Array
+
+
+def stride(step_size: float, y: Array) -> float:
+    """Return the step size for labels [rows, labels]: the loss is their mean, so each of many would learn slowly."""
+    return step_size * math.sqrt(y.shape[1])
 
 
 def fresh(model: Model, key: Array, count: int) -> Array:

@@ -1,12 +1,13 @@
 """The arms of a run: the full cohort, random subsets, the condensed table and the condensed arrays, scored alike."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from attar import initial, train
+from attar import initial, teach, train
 from attar.evaluate import utility
 from attar.evaluate.metrics import counted
 from attar.models import Model
@@ -33,23 +34,26 @@ def score_arms(
 ) -> Scores:
     """Train the same fresh networks on every arm and test them once on the test split; `condensed` maps arm to (x, y).
 
-    The full cohort's networks are kept at their best validation epoch, and so are those of a set of more than half its
-    rows. A small set's networks train for a fixed number of epochs, because who receives only the small set has no
-    validation data. What does not depend on the condensed set is shared under `key`.
+    The full cohort's networks learn with each of `teach.PRIORS` and are kept at their best validation epoch; those of
+    the prior with the best validation score count. So do those of a set of more than half its rows. A small set's
+    networks train for a fixed number of epochs, because who receives only the small set has no validation data. What
+    does not depend on the condensed set is shared under `key`.
     """
     settings = recipe.evaluate
     large, small = trials(model, arrays, recipe)
-    watch.stage("scores", settings.full_epochs + settings.draws + len(condensed))
+    full_epochs = len(teach.PRIORS) * settings.full_epochs
+    watch.stage("scores", full_epochs + settings.draws + len(condensed))
 
     def full() -> Scores:
         whole = large(arrays.x_train, arrays.y_train, lambda epoch: watch.update(epoch, "full"))
+        watch.update(full_epochs, "full")
         return arm(len(arrays.x_train), [whole], arrays.y_test, labels)
 
     def random() -> Scores:
         draws = []
         for draw in range(settings.draws):
             draws.append(small(*random_set(arrays, recipe, draw)))
-            watch.update(settings.full_epochs + draw + 1, "random")
+            watch.update(full_epochs + draw + 1, "random")
         return arm(initial.budget(arrays.y_train, recipe.per_class), draws, arrays.y_test, labels)
 
     arms = {
@@ -59,7 +63,7 @@ def score_arms(
     for number, (name, (x, y)) in enumerate(condensed.items()):
         fit = large if len(x) > len(arrays.x_train) // 2 else small
         arms[name] = arm(len(x), [fit(x, y)], arrays.y_test, labels)
-        watch.update(settings.full_epochs + settings.draws + number + 1, name)
+        watch.update(full_epochs + settings.draws + number + 1, name)
     return arms
 
 
@@ -74,7 +78,12 @@ def trials(
     validation = jnp.asarray(arrays.x_validation), jnp.asarray(arrays.y_validation)
 
     def large(x: np.ndarray, y: np.ndarray, seen: Callable[[int], None] = lambda epoch: None) -> Measured:
-        fitted = utility.fit_full(model, theta, jnp.asarray(x), jnp.asarray(y), *validation, key, stopped, seen)
+        even, fits = np.full(y.shape[1], 0.5, np.float32), []
+        for number, prior in enumerate(teach.PRIORS):
+            task = teach.task(x, y, prior, even)
+            seen_of_all = partial(lambda before, epoch: seen(before + epoch), number * stopped.epochs)
+            fits.append(utility.fit_full(model, theta, task, *validation, key, stopped, seen_of_all))
+        fitted, _ = max(fits, key=lambda fit: float(fit[1].mean()))
         return utility.measure(model, fitted, jnp.asarray(x), *test)
 
     def small(x: np.ndarray, y: np.ndarray) -> Measured:

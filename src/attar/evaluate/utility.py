@@ -1,9 +1,9 @@
 """Train on a set, test on real patients: the scores of the full cohort, of random subsets and of condensed sets."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Self
 
 import jax
 import jax.numpy as jnp
@@ -18,10 +18,8 @@ from attar.recipe import Training
 MEMORY = 32 * 2**20
 """Bytes of activations that small sets trained side by side may take."""
 
-
-def stride(settings: Training, y: Array) -> float:
-    """Return the step size for labels [rows, labels]: the loss is their mean, so each of many would learn slowly."""
-    return settings.step_size * math.sqrt(y.shape[1])
+PATIENCE = 15
+"""Epochs without a better score on validation after which training on all real rows ends."""
 
 
 def fit_small(model: Model, theta: Array, x: Array, y: Array, key: Array, settings: Training) -> Array:
@@ -29,7 +27,9 @@ def fit_small(model: Model, theta: Array, x: Array, y: Array, key: Array, settin
     task = train.Task(x, y, jnp.zeros(y.shape[1]))
 
     def one(fit: train.Fit, key: Array) -> tuple[train.Fit, None]:
-        return train.epoch(model, fit, task, key, stride(settings, y), settings.momentum, settings.batch), None
+        return train.epoch(
+            model, fit, task, key, train.stride(settings.step_size, y), settings.momentum, settings.batch
+        ), None
 
     return lax.scan(one, train.begin(theta), jax.random.split(key, settings.epochs))[0].theta
 
@@ -37,25 +37,31 @@ def fit_small(model: Model, theta: Array, x: Array, y: Array, key: Array, settin
 def fit_full(
     model: Model,
     theta: Array,
-    x: Array,
-    y: Array,
+    task: train.Task,
     x_validation: Array,
     y_validation: Array,
     key: Array,
     settings: Training,
     watch: Callable[[int], None] = lambda epoch: None,
-) -> Array:
-    """Train networks [networks, p] on all real rows; keep each at its best validation epoch, as the owner would."""
-    task = train.Task(x, y, jnp.zeros(y.shape[1]))
-    fit, best, best_score = train.begin(theta), theta, jnp.full(len(theta), -1.0)
+) -> tuple[Array, Array]:
+    """Train networks [networks, p] on all real rows; keep each at its best validation epoch, as the owner would.
+
+    Ends early when none got better for `PATIENCE` epochs. Returns the networks and their validation AUPRC.
+    """
+    fit, best, best_score, last = train.begin(theta), theta, jnp.full(len(theta), -1.0), 0
     for epoch in range(settings.epochs):
         step_key = jax.random.fold_in(key, epoch)
-        fit = train.epoch(model, fit, task, step_key, stride(settings, y), settings.momentum, settings.batch)
-        score = macro(measure(model, fit.theta, x, x_validation, y_validation)["auprc"], y_validation)
+        fit = train.epoch(
+            model, fit, task, step_key, train.stride(settings.step_size, task.y), settings.momentum, settings.batch
+        )
+        score = macro(measure(model, fit.theta, task.x, x_validation, y_validation)["auprc"], y_validation)
         better = score > best_score
         best, best_score = jnp.where(better[:, None], fit.theta, best), jnp.where(better, score, best_score)
         watch(epoch + 1)
-    return best
+        last = epoch if better.any() else last
+        if epoch - last == PATIENCE:
+            break
+    return best, best_score
 
 
 def predict(model: Model, theta: Array, trained_on: Array, x: Array) -> Array:
@@ -82,26 +88,63 @@ def measure_small(
     return measure(model, fit_small(model, theta, x, y, key, settings), x, x_test, y_test)
 
 
-@partial(jax.tree_util.register_dataclass, data_fields=["theta", "key", "x", "y"], meta_fields=[])
+GROUPS = 10
+"""Groups of validation patients that are left out in turn, to learn how much of a difference in scores is chance."""
+
+
+def jackknife_error(differences: Array) -> Array:
+    """Return the standard error of a difference, from those [groups] found with one group of patients left out."""
+    groups = differences.shape[0]
+    return jnp.sqrt((groups - 1) / groups * jnp.sum((differences - differences.mean()) ** 2))
+
+
+def left_out(y: np.ndarray) -> np.ndarray:
+    """Return the rows [groups, rows] without those of each of `GROUPS` groups that are alike in their labels."""
+    order = np.lexsort((*y.T, y.sum(axis=1)))
+    group = np.empty(len(y), int)
+    group[order] = np.arange(len(y)) % GROUPS
+    rest = len(y) - int(np.bincount(group, minlength=GROUPS).max())
+    return np.stack([np.flatnonzero(group != index)[:rest] for index in range(GROUPS)])
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=["theta", "key", "x", "y", "rest"], meta_fields=[])
 @dataclass(frozen=True)
 class Scorer:
-    """Scores many versions of a small set by the mean validation AUPRC of the same fresh networks trained on each."""
+    """Scores many versions of a small set by the mean validation AUPRC of the same fresh networks trained on each.
+
+    `rest` [groups, rows] are the rows that are left without each group of patients.
+    """
 
     theta: Array
     key: Array
     x: Array
     y: Array
+    rest: Array
+
+    @classmethod
+    def of(cls, theta: Array, key: Array, x: np.ndarray, y: np.ndarray) -> Self:
+        """Return a scorer with these networks [networks, p] on these validation rows."""
+        return cls(theta, key, jnp.asarray(x), jnp.asarray(y), jnp.asarray(left_out(y)))
 
     def score(self, model: Model, inputs: Array, labels: Array, settings: Training) -> Array:
-        """Return one score for each of inputs [versions, rows, features] with labels [versions, rows, labels]."""
+        """Return the scores [versions, 1 + groups] of inputs [versions, rows, features] with labels [versions, ...].
+
+        First on all patients, then without each group of them.
+        """
 
         def one(version: tuple[Array, Array]) -> Array:
             trained = fit_small(model, self.theta, *version, self.key, settings)
 
-            def value(theta: Array) -> Array:
-                return per_label(average_precision, predict(model, theta, version[0], self.x), self.y)
+            def values(theta: Array) -> Array:
+                logits = predict(model, theta, version[0], self.x)
 
-            return jnp.mean(macro(lax.map(value, trained), self.y))
+                def among(logits: Array, y: Array) -> Array:
+                    return macro(per_label(average_precision, logits, y), self.y)
+
+                parts = lax.map(lambda rows: among(logits[rows], self.y[rows]), self.rest)
+                return jnp.concatenate([among(logits, self.y)[None], parts])
+
+            return jnp.mean(lax.map(values, trained), axis=0)
 
         together = min(len(inputs), self.together(model, inputs.shape[1]))
         return lax.map(one, (inputs, labels), batch_size=together)

@@ -29,7 +29,7 @@ def analyse(
     A comparison trains teachers again where it needs their every epoch, and condenses anew for each method.
     """
     with Run(folder) as run:
-        recipe = run.recipe()
+        recipe = run.settled()
         if method(recipe.method).choose:
             raise RunError(
                 f"The run in {folder} picked real patients ({recipe.method}): it followed no path and has no geometry. "
@@ -60,7 +60,7 @@ def measure(case: Case, others: Sequence[Recipe]) -> dict[str, Any]:
     patients = classes(model, data.x_train, data.y_train)
     return {
         "method": recipe.method,
-        "segments": {"teachers": len(case.ends), "each": when.start.shape[1], "length": recipe.segments.length},
+        "segments": {"teachers": len(case.ends), "each": when.start.shape[1], "length": breadth.LENGTH},
         "spectrum": shown.spectra(case, lineup, when),
         "bounds": {name: each.facts for name, each in found.items()},
         "curves": bend(model, curved, data.x_train, when, lineup.trainings) if curved else {},

@@ -24,6 +24,9 @@ from attar.train import Task
 SEGMENTS, BYTES = 400, 2**27
 """Segments of all teachers together, and the most that their displacements may take."""
 
+LENGTH = 0.2
+"""Share of a path between the ends of a segment here, the paper's, whatever share the run's students follow."""
+
 PROFILED = 10
 """Teachers along whose paths the training loss is taken."""
 
@@ -39,11 +42,10 @@ class Times(NamedTuple):
 
 
 def times(model: Model, teachers: int, recipe: Recipe) -> Times:
-    """Draw segments of the recipe's length anywhere on the paths, as many on each teacher's."""
+    """Draw segments anywhere on the paths, as many on each teacher's."""
     each = max(1, min(SEGMENTS, BYTES // (4 * model.size)) // teachers)
-    length = recipe.segments.length
-    start = jax.random.uniform(stream(recipe.seed, "spectrum"), (teachers, each), maxval=1.0 - length)
-    return Times(np.asarray(start), np.asarray(start + length))
+    start = jax.random.uniform(stream(recipe.seed, "spectrum"), (teachers, each), maxval=1.0 - LENGTH)
+    return Times(np.asarray(start), np.asarray(start + LENGTH))
 
 
 @jax.jit

@@ -22,6 +22,7 @@ from attar.match import Lesson
 from attar.methods import method
 from attar.models import Model
 from attar.paths import PATHS, Path
+from attar.patients import Patients, balanced
 from attar.progress import Watch
 from attar.recipe import Recipe, load
 from attar.run import Beginning
@@ -76,12 +77,13 @@ def other(begun: Beginning, recipe: Recipe, points: Epochs, watch: Watch) -> Sup
     cost = math.prod(model.units(len(start.x))) * recipe.student.steps
     total = min(recipe.inputs.iterations, max(FEWEST, WORK // cost))
     short = recipe.model_copy(update={"inputs": recipe.inputs.model_copy(update={"iterations": total})})
-    state = condense.begin(model, paths, start.x, start.y, short)
+    patients = balanced(begun.data.x_train, begun.data.y_train)
+    state = condense.begin(model, paths, patients, start.x, start.y, short)
     limits, key, losses = legal(begun.data.preparation), stream(recipe.seed, "condense"), []
     watch.stage(f"{recipe.method}: condense", total)
     while (done := int(state.iteration)) < total:
         length = min(ITERATIONS, total - done)
-        state, loss = move_on(model, paths, limits, condense.seedless(short), state, key, length)
+        state, loss = move_on(model, paths, patients, limits, condense.seedless(short), state, key, length)
         losses.append(np.asarray(loss)[:length])
         watch.update(int(state.iteration), f"loss {float(losses[-1].mean()):.2f}")
     lesson = Lesson(condense.shown(limits, state.average, short), state.y, jnp.exp(state.log_step))
@@ -100,13 +102,21 @@ def draw(begun: Beginning, recipe: Recipe, points: Epochs, watch: Watch) -> Path
 
 @partial(jax.jit, static_argnames=("model", "recipe"))
 def move_on(
-    model: Model, paths: Path, limits: Legal, recipe: Recipe, state: State, key: Array, length: int
+    model: Model,
+    paths: Path,
+    patients: Patients,
+    limits: Legal,
+    recipe: Recipe,
+    state: State,
+    key: Array,
+    length: int,
 ) -> tuple[State, Array]:
     """Take so many outer iterations without scoring any; return the state and the matching losses [ITERATIONS]."""
 
     def iterate(index: Array, carried: tuple[State, Array]) -> tuple[State, Array]:
         state, losses = carried
-        loss, state = condense.move(model, paths, limits, recipe, state, jax.random.fold_in(key, state.iteration))
+        step_key = jax.random.fold_in(key, state.iteration)
+        loss, state = condense.move(model, paths, patients, limits, recipe, state, step_key)
         return state, losses.at[index].set(loss)
 
     return lax.fori_loop(0, length, iterate, (state, jnp.zeros(ITERATIONS)))

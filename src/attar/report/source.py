@@ -38,7 +38,7 @@ class Source:
 
 def read(run: Run) -> Source:
     """Read a run folder; RunError if it holds no finished run."""
-    return Source(run, run.manifest(), run.recipe(), run.read_json("scores.json"))
+    return Source(run, run.manifest(), run.settled(), run.read_json("scores.json"))
 
 
 def rounded(value: float, digits: int = 4) -> float | None:

@@ -1,0 +1,34 @@
+"""Real patients on whom a student's predictions are compared with a path's: both classes of every label alike often."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=["x", "shares"], meta_fields=[])
+@dataclass(frozen=True)
+class Patients:
+    """Inputs [rows, features], and for each row the chance that a draw falls on it or a row before it."""
+
+    x: Array
+    shares: Array
+
+    def draw(self, key: Array, count: int) -> Array:
+        """Draw patients [count, features]."""
+        chosen = jnp.searchsorted(self.shares, jax.random.uniform(key, (count,)))
+        return self.x[jnp.minimum(chosen, len(self.x) - 1)]
+
+
+def balanced(x: np.ndarray, y: np.ndarray) -> Patients:
+    """Return patients of whom a draw picks a label at random, and those with and without it with the same chance.
+
+    Where an outcome is rare, nearly all patients are alike, and a student that is right about them has learned nothing.
+    """
+    positives = np.maximum(y.sum(axis=0), 1)
+    negatives = np.maximum(len(y) - y.sum(axis=0), 1)
+    shares = np.cumsum(np.where(y == 1, 0.5 / positives, 0.5 / negatives).mean(axis=1))
+    return Patients(jnp.asarray(x), jnp.asarray(shares / shares[-1], jnp.float32))
