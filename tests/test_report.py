@@ -356,6 +356,7 @@ def test_the_verdict_follows_share_interval_and_baseline(finished, condensed, ra
     assert verdict["grade"] == grade
     assert verdict["words"].startswith(word)
     assert spoken.percent(condensed) in verdict["words"]
+    assert bool(verdict["advice"]) == (grade != "good"), "who is told that it is not good is told what to change"
 
 
 def test_numbers_are_spoken():

@@ -1,47 +1,48 @@
-"""What 50 condensed patients a class are worth on real cohorts, over seeds; prints a Markdown table.
+"""What condensed patients are worth on real cohorts with the default recipe, by cohort and number per class.
 
-    uv run benchmarks/utility.py DATA OUT [--seeds 0 1 2] [--set key=value ...]
+    uv run benchmarks/utility/table.py DATA OUT [--cohorts support2 ...] [--per-class 50 200 500] [--seeds 0 1 2 3 4]
 
-DATA holds the folders covid_carbonhealth and physionet2019_sepsis_setB; support2 comes with attar. OUT keeps the run
-folders, so that a second call continues and then only prints.
+DATA holds the folders covid_carbonhealth and physionet2019_sepsis_setB; support2 and nhanes come with attar. OUT keeps
+the run folders, so that a second call continues and then only prints. Two calls with different cohorts or seeds may run
+side by side.
 """
 
 import argparse
 from pathlib import Path
 
 import numpy as np
+from runs import COHORTS, run
 
-from attar.progress import Lines
-from attar.recipe import load, parse_overrides
-from attar.run import condense_cohort
-from cohorts import COHORTS
-
-ARMS = ("random", "condensed", "condensed_raw")
+from attar.recipe import parse_overrides
 
 
 def main() -> None:
-    """Run every cohort and seed, then print one row per cohort."""
+    """Run every cohort, number and seed, then print one row per cohort and number."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--cohorts", nargs="+", default=["support2", "covid", "sepsis"], choices=list(COHORTS))
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    parser.add_argument("--cohorts", nargs="+", default=list(COHORTS), choices=list(COHORTS))
+    parser.add_argument("--per-class", nargs="+", type=int, default=[50, 200, 500])
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4])
     parser.add_argument("--set", nargs="+", default=[], dest="settings")
     words = parser.parse_args()
-    lines = ["| cohort | full AUPRC | random | condensed | condensed_raw | share of full per seed | export cost |"]
-    lines.append("|---|---|---|---|---|---|---|")
+    print("| cohort | per class | full AUPRC | random (share) | condensed | share of full | by seed |")
+    print("|---|---|---|---|---|---|---|")
     for name in words.cohorts:
-        cohort, rows = COHORTS[name](words.data), []
-        for seed in words.seeds:
-            recipe = load("default", {"seed": seed, **parse_overrides(words.settings)})
-            arms = condense_cohort(cohort, recipe, words.out / f"{name}-{seed}", Lines()).scores["arms"]
-            rows.append([arms[arm]["auprc"]["mean"] for arm in ("full", *ARMS)])
-        full, *others = np.array(rows).T
-        shares = [f"{np.mean(values):.3f} ({np.mean(values / full):.3f})" for values in others]
-        per_seed = ", ".join(f"{share:.3f}" for share in others[2] / full)
-        cost = f"{np.mean(others[2] - others[1]):+.4f}"
-        lines.append(f"| {name} | {full.mean():.3f} | {' | '.join(shares)} | {per_seed} | {cost} |")
-    print("\n".join(lines))
+        cohort = COHORTS[name](words.data)
+        for per_class in words.per_class:
+            settings = {"per_class": per_class, **parse_overrides(words.settings)}
+            rows = [run(cohort, words.out, name, seed, settings) for seed in words.seeds]
+            full, random, condensed = (
+                np.array([row[arm]["auprc"]["mean"] for row in rows]) for arm in ("full", "random", "condensed")
+            )
+            share = condensed / full
+            print(
+                f"| {name} | {per_class} | {full.mean():.3f} | {np.mean(random / full):.3f} | {condensed.mean():.3f} | "
+                f"{share.mean():.3f} ± {share.std(ddof=1) if len(share) > 1 else 0:.3f} | "
+                f"{', '.join(f'{one:.3f}' for one in share)} |",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -71,9 +71,18 @@ def result(console: Console, results: dict[str, Any], folder: Path) -> None:
 
 
 def run(console: Console, results: dict[str, Any], folder: Path) -> None:
-    """Print the scores of a run and its files."""
+    """Print the scores of a run, whether they are good, what to change if not, and its files."""
     scores(console, results)
+    if "verdict" in results:
+        verdict(console, results["verdict"])
     files(console, folder)
+
+
+def verdict(console: Console, found: Mapping[str, Any]) -> None:
+    """Print what the report says first, and what to try next."""
+    console.print(found["words"], highlight=False, markup=False)
+    for tip in found["advice"]:
+        console.print(Padding(tip, (0, 0, 0, 2)), highlight=False, markup=False)
 
 
 def many_models(console: Console, results: dict[str, Any], folder: Path) -> None:

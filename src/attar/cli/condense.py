@@ -94,6 +94,7 @@ def _condense(
     from attar.explain import explain
     from attar.progress import Watch
     from attar.run import condense_cohort
+    from attar.store import Run
 
     path = name if name in CATALOGUE else str(Path(name).resolve())
     source = {"path": path, **roles}
@@ -101,7 +102,7 @@ def _condense(
     def work(watch: Watch) -> dict[str, Any]:
         scores = condense_cohort(cohort, resolved, out, watch, source, share).scores
         explain(cohort, out, watch)
-        return scores
+        return {**scores, "verdict": Run(out).read_json("report.json")["verdict"]}
 
     finish(work, out, quiet, as_json)
 

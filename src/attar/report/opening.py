@@ -1,6 +1,7 @@
 """The head of the report: title, verdict, what was done in one paragraph, and the numbers that matter most."""
 
 from attar import __version__
+from attar.report.advice import advice
 from attar.report.source import Facts, Source
 from attar.report.spoken import duration, interval, listed, percent
 
@@ -43,7 +44,7 @@ def verdict(source: Source, arms: Facts) -> Facts:
     )
     if arms["full"]["auroc"]["mean"] < 0.6:
         words += " Even all real patients hardly predict the outcome, so this share says little."
-    return {"grade": grade, "words": words}
+    return {"grade": grade, "words": words, "advice": advice(source, arms, grade)}
 
 
 def done(source: Source, rows: int) -> str:
@@ -64,7 +65,7 @@ def done(source: Source, rows: int) -> str:
             f"{recipe.teachers.count} networks ({recipe.model.name}) were trained on the training patients for "
             f"{recipe.teachers.epochs} epochs each, and their trainings summarised as paths ({recipe.path.kind}). "
             f"{rows:,} patients were then moved over {recipe.inputs.iterations:,} iterations until a network trained "
-            "on them follows those paths, and the version that served validation patients best was kept"
+            "on them follows those paths, and a version that serves validation patients as well as any was kept"
         )
         iteration = source.scores["selection"]["iteration"]
         text += f" (iteration {iteration:,}). " if iteration else ". "

@@ -1,0 +1,26 @@
+"""Runs of the utility benchmarks: a cohort, a seed and settings give the arms of a run, made once and kept."""
+
+import json
+import sys
+import zlib
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from attar import Cohort
+from attar.progress import Lines
+from attar.recipe import load
+from attar.run import condense_cohort
+from cohorts import COHORTS
+
+__all__ = ["COHORTS", "run"]
+
+
+def run(cohort: Cohort, out: Path, name: str, seed: int, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the arms of a run, from its folder or newly made; runs on one cohort share teachers and scores of all."""
+    digest = zlib.crc32(json.dumps(settings, sort_keys=True).encode())
+    recipe = load(cohort.recipe, {"seed": seed, **settings})
+    folder = out / f"{name}-{recipe.per_class}-{seed}-{digest:08x}"
+    arms: dict[str, Any] = condense_cohort(cohort, recipe, folder, Lines(), share=out / "share").scores["arms"]
+    return arms
