@@ -25,6 +25,7 @@ def facts(source: Source) -> Facts | None:
         "last_loss": rounded(_ends(loss)[1], 3),
         "iterations": len(table),
         "every": source.recipe.selection.every,
+        "keep": source.recipe.selection.keep,
         "guards": guards(source),
     }
 
