@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import NamedTuple
 
 import jax
@@ -41,7 +42,7 @@ def setting(small_cohort):
     drawn = paths.Bezier.draw(model, teachers, task, resolved, lambda step: None)
     start = initial.draw(data.x_train, data.y_train, 10, "real", np.random.default_rng(0))
     key = jax.random.key(3)
-    scorer = Scorer.of(fresh(model, key, 2), key, data.x_validation, data.y_validation)
+    scorer = Scorer.of(fresh(model, key, 2), key, data.x_validation, data.y_validation, condense.GROUPS["latest"])
     patients = balanced(data.x_train, data.y_train)
     return Setting(model, drawn, patients, start, legal.legal(data.preparation), scorer)
 
@@ -128,6 +129,7 @@ def test_iterations_that_are_no_multiple_of_the_snapshots(setting):
 
 def test_best_is_the_snapshot_with_the_best_validation_score(setting):
     scores = []
+    setting = setting._replace(scorer=replace(setting.scorer, rest=setting.scorer.rest[:0]))
     state = run(
         setting, watch=lambda state, chunk: scores.append(np.asarray(chunk.score)), **{"selection.keep": "best"}
     )
@@ -141,10 +143,10 @@ def test_best_is_the_snapshot_with_the_best_validation_score(setting):
 
 def test_latest_is_the_last_snapshot_that_is_not_worse_than_the_best_beyond_chance():
     """Three snapshots: the best, one a little worse by chance, one clearly worse on every group of patients."""
-    noise = 0.05 * np.random.default_rng(0).standard_normal((3, condense.GROUPS))
+    noise = 0.05 * np.random.default_rng(0).standard_normal((3, condense.GROUPS["latest"]))
     noise[2] = noise[0]
     scores = jnp.asarray(np.concatenate([np.zeros((3, 1)), noise], axis=1) + np.array([[0.5], [0.48], [0.4]]))
-    start = jnp.full(1 + condense.GROUPS, -1.0)
+    start = jnp.full(1 + condense.GROUPS["latest"], -1.0)
     passed = {}
     for keep in ("latest", "best"):
         best, kept = jax.lax.scan(lambda best, one, keep=keep: condense.consider(keep, best, one), start, scores)

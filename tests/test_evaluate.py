@@ -47,7 +47,7 @@ def test_scorer_scores_many_versions_as_it_scores_one(data, model):
     settings = recipe.load("default", QUICK).selection
     key = jax.random.key(0)
     validation = (np.asarray(data[name]) for name in ("x_validation", "y_validation"))
-    scorer = utility.Scorer.of(train.fresh(model, key, 2), key, *validation)
+    scorer = utility.Scorer.of(train.fresh(model, key, 2), key, *validation, 10)
     versions = jnp.stack([data["x_train"][start : start + 30] for start in (0, 100, 200)])
     labels = jnp.broadcast_to(jnp.asarray((np.arange(30) % 2)[:, None], jnp.float32), (3, 30, 1))
     together = scorer.score(model, versions, labels, settings)
@@ -58,8 +58,8 @@ def test_scorer_scores_many_versions_as_it_scores_one(data, model):
 
 def test_groups_of_validation_patients_are_alike_and_left_out_in_turn(data):
     y = np.asarray(data["y_validation"])
-    rest = utility.left_out(y)
-    assert len(rest) == utility.GROUPS
+    rest = utility.left_out(y, 10)
+    assert len(rest) == 10
     positives = y[rest, 0].sum(axis=1)
     assert positives.max() - positives.min() <= 1
     out = [set(range(len(y))) - set(rows.tolist()) for rows in rest]
@@ -67,7 +67,7 @@ def test_groups_of_validation_patients_are_alike_and_left_out_in_turn(data):
 
 
 def test_the_error_of_a_difference_is_that_of_a_mean_where_scores_are_means():
-    values = np.random.default_rng(0).standard_normal(utility.GROUPS)
+    values = np.random.default_rng(0).standard_normal(10)
     left = (values.sum() - values) / (len(values) - 1)
     expected = values.std(ddof=1) / np.sqrt(len(values))
     np.testing.assert_allclose(utility.jackknife_error(jnp.asarray(left)), expected, rtol=1e-5)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from attar.evaluate.utility import GROUPS, Scorer, jackknife_error
+from attar.evaluate.utility import Scorer, jackknife_error
 from attar.legal import Legal
 from attar.match import GRADIENTS, Lesson, Segment, distance, follow_own, walk
 from attar.models import Model
@@ -35,6 +35,9 @@ SHORTEST = 0.01
 
 DRAWS = 8
 """How often at most."""
+
+GROUPS = {"best": 0, "latest": 10}
+"""Groups of validation patients that are left out in turn, to learn how much of a difference in scores is chance."""
 
 BATCHES, PATIENTS = 2, 100
 """Numbers of an iteration's key from which its batches and its patients are drawn; 0 and 1 are of path and segment."""
@@ -105,7 +108,7 @@ def begin(model: Model, paths: Path, patients: Patients, x: np.ndarray, y: np.nd
         kept_y=labels,
         kept_score=zero,
         kept_iteration=count,
-        best_scores=jnp.full(1 + GROUPS, -1.0),
+        best_scores=jnp.full(1 + GROUPS[recipe.selection.keep], -1.0),
     )
 
 

@@ -251,7 +251,8 @@ def read_or_condense(
         state = state or condense.begin(model, paths, patients, start.x, start.y, recipe)
         key = stream(recipe.seed, "selection")
         networks = fresh(model, key, recipe.selection.initialisations)
-        scorer = Scorer.of(networks, key, data.x_validation, data.y_validation)
+        groups = condense.GROUPS[recipe.selection.keep]
+        scorer = Scorer.of(networks, key, data.x_validation, data.y_validation, groups)
         state = condense.condense(model, paths, patients, legal(data.preparation), scorer, recipe, state, seen)
         if state.skipped:
             watch.say(guard_note(state, recipe))

@@ -88,23 +88,21 @@ def measure_small(
     return measure(model, fit_small(model, theta, x, y, key, settings), x, x_test, y_test)
 
 
-GROUPS = 10
-"""Groups of validation patients that are left out in turn, to learn how much of a difference in scores is chance."""
-
-
 def jackknife_error(differences: Array) -> Array:
     """Return the standard error of a difference, from those [groups] found with one group of patients left out."""
     groups = differences.shape[0]
     return jnp.sqrt((groups - 1) / groups * jnp.sum((differences - differences.mean()) ** 2))
 
 
-def left_out(y: np.ndarray) -> np.ndarray:
-    """Return the rows [groups, rows] without those of each of `GROUPS` groups that are alike in their labels."""
+def left_out(y: np.ndarray, groups: int) -> np.ndarray:
+    """Return the rows [groups, rows] without those of each of so many groups that are alike in their labels."""
+    if not groups:
+        return np.zeros((0, len(y)), int)
     order = np.lexsort((*y.T, y.sum(axis=1)))
     group = np.empty(len(y), int)
-    group[order] = np.arange(len(y)) % GROUPS
-    rest = len(y) - int(np.bincount(group, minlength=GROUPS).max())
-    return np.stack([np.flatnonzero(group != index)[:rest] for index in range(GROUPS)])
+    group[order] = np.arange(len(y)) % groups
+    rest = len(y) - int(np.bincount(group, minlength=groups).max())
+    return np.stack([np.flatnonzero(group != index)[:rest] for index in range(groups)])
 
 
 @partial(jax.tree_util.register_dataclass, data_fields=["theta", "key", "x", "y", "rest"], meta_fields=[])
@@ -122,9 +120,9 @@ class Scorer:
     rest: Array
 
     @classmethod
-    def of(cls, theta: Array, key: Array, x: np.ndarray, y: np.ndarray) -> Self:
+    def of(cls, theta: Array, key: Array, x: np.ndarray, y: np.ndarray, groups: int = 0) -> Self:
         """Return a scorer with these networks [networks, p] on these validation rows."""
-        return cls(theta, key, jnp.asarray(x), jnp.asarray(y), jnp.asarray(left_out(y)))
+        return cls(theta, key, jnp.asarray(x), jnp.asarray(y), jnp.asarray(left_out(y, groups)))
 
     def score(self, model: Model, inputs: Array, labels: Array, settings: Training) -> Array:
         """Return the scores [versions, 1 + groups] of inputs [versions, rows, features] with labels [versions, ...].
