@@ -12,7 +12,17 @@ import pytest
 from attar import recipe
 from attar.cohort import Cohort
 
-QUICK = {
+SHORT = {
+    "student.match": "parameters",
+    "student.moments": 1,
+    "student.gradient": "first-order",
+    "segments.length": 0.2,
+    "inputs.average": 0.0,
+    "selection.keep": "best",
+}
+"""Match as the paper does, which compiles in two thirds of the time."""
+
+QUICK = SHORT | {
     "per_class": 10,
     "teachers.count": 3,
     "teachers.pilots": 0,

@@ -36,6 +36,8 @@ def too_few_to_tell(source: Source, arms: Facts) -> str | None:
 
 def cut_short(source: Source, arms: Facts) -> str | None:
     """The set may still have been getting better."""
+    if not source.run.has("history.parquet"):
+        return None
     scores = source.run.read_table("history.parquet")["val_auprc"].dropna().to_numpy()
     fifth = len(scores) // 5
     if not fifth or np.mean(scores[-fifth:]) < (1 + STILL_RISING) * np.mean(scores[-2 * fifth : -fifth]):
