@@ -100,7 +100,8 @@ TOY = Method("slow at first", path="slow", options={"segments.length": 0.5})
 def test_a_toy_method_and_a_toy_path_run_from_two_rows(monkeypatch, small_cohort, tmp_path):
     monkeypatch.setitem(PATHS, "slow", Slow)
     monkeypatch.setitem(methods.METHODS, "toy", TOY)
-    settings = recipe.load("default", {**QUICK, "method": "toy", "inputs.iterations": 20})
+    quick = {key: value for key, value in QUICK.items() if key not in TOY.options}
+    settings = recipe.load("default", {**quick, "method": "toy", "inputs.iterations": 20})
     assert settings.segments.length == 0.5
     scores = condense_cohort(small_cohort, settings, tmp_path / "run").scores
     assert scores["method"] == "toy"
