@@ -161,9 +161,8 @@ def draw_segment(paths: Path, recipe: Recipe, key: Array, iteration: Array) -> S
         return (count + 1, *draw(lax.select(count == 0, key, jax.random.fold_in(key, BATCHES + count))))
 
     nothing = jax.tree.map(lambda part: jnp.zeros(part.shape, part.dtype), jax.eval_shape(draw, key)[0])
-    return lax.while_loop(lambda state: state[2] & (state[0] < DRAWS), again, (jnp.int32(0), nothing, jnp.array(True)))[
-        1
-    ]
+    undrawn = (jnp.int32(0), nothing, jnp.array(True))
+    return lax.while_loop(lambda state: state[2] & (state[0] < DRAWS), again, undrawn)[1]
 
 
 def count_moments(recipe: Recipe) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 
 from attar import train
 from attar.evaluate.metrics import macro
-from attar.evaluate.utility import measure
+from attar.evaluate.utility import PATIENCE, measure
 from attar.models import Model
 from attar.prepare import Arrays
 from attar.recipe import Teachers as Settings
@@ -20,9 +20,6 @@ from attar.seeds import stream
 
 SMOOTH = 5
 """Epochs over which a validation score is averaged: one epoch's differs from the next by chance."""
-
-PATIENCE = 15
-"""Epochs without a better one after which the pilots end."""
 
 
 def find_epochs(

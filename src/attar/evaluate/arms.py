@@ -1,7 +1,6 @@
 """The arms of a run: the full cohort, random subsets, the condensed table and the condensed arrays, scored alike."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
@@ -81,7 +80,10 @@ def trials(
         even, fits = np.full(y.shape[1], 0.5, np.float32), []
         for number, prior in enumerate(teach.PRIORS):
             task = teach.task(x, y, prior, even)
-            seen_of_all = partial(lambda before, epoch: seen(before + epoch), number * stopped.epochs)
+
+            def seen_of_all(epoch: int, before: int = number * stopped.epochs) -> None:
+                seen(before + epoch)
+
             fits.append(utility.fit_full(model, theta, task, *validation, key, stopped, seen_of_all))
         fitted, _ = max(fits, key=lambda fit: float(fit[1].mean()))
         return utility.measure(model, fitted, jnp.asarray(x), *test)
