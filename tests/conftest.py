@@ -17,6 +17,9 @@ SHORT = {
     "student.moments": 1,
     "student.gradient": "first-order",
     "segments.length": 0.2,
+    "inputs.step_size": 10.0,
+    "inputs.harden": 0.0,
+    "inputs.decay": 0.0,
     "inputs.average": 0.0,
     "selection.keep": "best",
 }

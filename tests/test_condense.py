@@ -96,6 +96,21 @@ def test_the_default_follows_the_whole_curve_in_predictions(setting):
     np.testing.assert_allclose(after.x, setting.start.x - 10.0 * expected.inputs, atol=1e-4)
 
 
+def test_rows_harden_little_by_little_and_steps_fall_to_nothing(setting):
+    settings = {**QUICK, "inputs.iterations": 100, "inputs.harden": 0.5, "inputs.decay": 0.25}
+    resolved = recipe.load("default", settings)
+    x = jnp.asarray(setting.start.x + 0.3)
+    legal_rows = setting.rules.nearest(x)
+    for iteration, way in ((0, 0.0), (25, 0.5), (50, 1.0), (90, 1.0)):
+        seen = condense.hardened(setting.rules, x, resolved, jnp.int32(iteration))
+        np.testing.assert_allclose(seen, x + way * (legal_rows - x), atol=1e-5)
+    steps = [float(condense.falling(resolved, jnp.int32(iteration))) for iteration in (0, 75, 90, 100)]
+    np.testing.assert_allclose(steps, [1.0, 1.0, 0.4, 0.0], atol=1e-6)
+    at_once = recipe.load("default", {**settings, "inputs.harden": 0.0, "inputs.decay": 0.0})
+    np.testing.assert_allclose(condense.hardened(setting.rules, x, at_once, jnp.int32(0)), legal_rows, atol=1e-6)
+    assert condense.falling(at_once, jnp.int32(99)) == 1.0
+
+
 def test_matching_loss_falls_on_real_patients(setting):
     losses = []
     run(setting, watch=lambda state, chunk: losses.append(np.asarray(chunk.loss)), **{"inputs.iterations": 400})

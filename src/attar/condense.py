@@ -268,8 +268,28 @@ def consider(keep: str, best: Array, scores: Array) -> tuple[Array, Array]:
 
 
 def shown(legal: Legal, x: Array, recipe: Recipe) -> Array:
-    """Return the patients that students see: the legal rows nearest to x, or x itself."""
+    """Return the patients as they are scored and exported: the legal rows nearest to x, or x itself."""
     return legal.nearest(x) if recipe.inputs.rows == "legal" else x
+
+
+def hardened(legal: Legal, x: Array, recipe: Recipe, iteration: Array) -> Array:
+    """Return the patients that students see: on their way from x to those shown, the further the more iterations ran.
+
+    A flag that is 0 or 1 from the first iteration on moves only by jumps, and the rest has to follow each of them.
+    """
+    way = share_of_run(iteration, recipe) / recipe.inputs.harden if recipe.inputs.harden else 1.0
+    return x + jnp.minimum(way, 1.0) * (shown(legal, x, recipe) - x)
+
+
+def share_of_run(iteration: Array, recipe: Recipe) -> Array:
+    """Return how much of a run's iterations are done."""
+    return iteration / recipe.inputs.iterations
+
+
+def falling(recipe: Recipe, iteration: Array) -> Array | float:
+    """Return the share of the inputs' step size that is left: it falls to 0 over the last iterations."""
+    decay = recipe.inputs.decay
+    return jnp.minimum((1 - share_of_run(iteration, recipe)) / decay, 1.0) if decay else 1.0
 
 
 def move(
@@ -277,7 +297,7 @@ def move(
 ) -> tuple[Array, State]:
     """Take one outer iteration: draw a segment, match it, and move the set and the step size, unless that is unsound.
 
-    Legal rows move straight through: the gradient at the nearest legal rows moves the continuous ones behind them.
+    Legal rows move straight through: the gradient at the rows that students see moves the continuous ones behind them.
     """
     settings, student = recipe.inputs, recipe.student
     learned = settings.labels == "learned"
@@ -285,12 +305,13 @@ def move(
     step_size = jnp.exp(state.log_step)
     batches = draw_batches(recipe, len(state.x), jax.random.fold_in(key, BATCHES))
     seen = draw_patients(patients, recipe, key)
-    lesson = Lesson(shown(legal, state.x, recipe), state.y, step_size, batches, seen)
+    lesson = Lesson(hardened(legal, state.x, recipe, state.iteration), state.y, step_size, batches, seen)
     match = GRADIENTS[student.gradient](model, segment, lesson, student.steps, learned)
 
     velocity = settings.momentum * state.velocity + match.inputs
     log_step_velocity = settings.student_momentum * state.log_step_velocity + step_size * match.step_size
-    x = state.x - settings.step_size * state.reach * velocity
+    reach = state.reach * falling(recipe, state.iteration)
+    x = state.x - settings.step_size * reach * velocity
     x = legal.inside(x) if settings.rows == "legal" else x
     moved = state._replace(
         x=x,
@@ -302,7 +323,7 @@ def move(
     )
     if match.labels is not None:
         label_velocity = settings.momentum * state.label_velocity + match.labels
-        y = jnp.clip(state.y - settings.label_step * state.reach * label_velocity, 0.0, 1.0)
+        y = jnp.clip(state.y - settings.label_step * reach * label_velocity, 0.0, 1.0)
         moved = moved._replace(y=y, label_velocity=label_velocity)
     finite = [jnp.all(jnp.isfinite(part)) for part in (moved.x, moved.y, moved.log_step)]
     sound = (match.loss <= settings.loss_limit) & jnp.all(jnp.stack(finite))

@@ -16,6 +16,7 @@ Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Momentum = Annotated[float, Field(ge=0, lt=1)]
+Fraction = Annotated[float, Field(ge=0, le=1)]
 Epoch = Annotated[int, Field(ge=0)]
 Window = tuple[Count, Epoch, Epoch, Epoch]
 Settings = Mapping[str, Any]
@@ -111,6 +112,8 @@ class Inputs(Section):
     iterations: Count
     step_size: Positive
     momentum: Momentum
+    decay: Fraction
+    harden: Fraction
     average: Annotated[float, Field(ge=0, lt=1)]
     label_step: Positive
     student_rate: NonNegative

@@ -1,7 +1,8 @@
 """What a method asked of its students: its teachers' paths and the set condensed from them, the run's and others'.
 
 Other methods are compared on the run's own cohort, start and settings, each with a set condensed under its own paths in
-fewer iterations and without selection, so that its matching loss is one of a set made for it.
+fewer iterations, by the first-order gradient and without selection, so that its matching loss is one of a set made for
+it.
 """
 
 import math
@@ -31,7 +32,7 @@ from attar.segments import SAMPLERS
 from attar.storage import Vault
 from attar.store import Run
 
-WORK, FEWEST = 2**27, 30
+WORK, FEWEST = 2**25, 30
 """Hidden units times student steps that a compared method's condensation may take, but so many iterations at least."""
 
 PATH_BYTES = 2**28
@@ -76,7 +77,7 @@ def other(begun: Beginning, recipe: Recipe, points: Epochs, watch: Watch) -> Sup
     model, start, paths = begun.model, begun.start, draw(begun, recipe, points, watch)
     cost = math.prod(model.units(len(start.x))) * recipe.student.steps
     total = min(recipe.inputs.iterations, max(FEWEST, WORK // cost))
-    short = recipe.model_copy(update={"inputs": recipe.inputs.model_copy(update={"iterations": total})})
+    short = load("default", recipe.flat() | {"inputs.iterations": total, "student.gradient": "first-order"})
     patients = balanced(begun.data.x_train, begun.data.y_train)
     state = condense.begin(model, paths, patients, start.x, start.y, short)
     limits, key, losses = legal(begun.data.preparation), stream(recipe.seed, "condense"), []
