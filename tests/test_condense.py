@@ -29,7 +29,9 @@ class Setting(NamedTuple):
         return condense.begin(self.model, self.drawn, self.patients, self.start.x, self.start.y, resolved)
 
     def move(self, resolved, state, key):
-        return condense.move(self.model, self.drawn, self.patients, self.rules, resolved, state, key)
+        segment = condense.draw_segment(self.drawn, resolved, key, state.iteration)
+        seen = condense.draw_patients(self.patients, resolved, key)
+        return condense.move(self.model, segment, seen, self.rules, resolved, state, key)
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ PATIENCE = 10
 """Steps skipped in a row after which inputs and step size go back to the last good ones, and from there half as far."""
 
 SEARCH_STEP_SIZES = np.geomspace(1e-4, 1.0, 25, dtype=np.float32)
-SEARCH_SEGMENTS, SEARCH_UNITS = 16, 2**21
+SEARCH_SEGMENTS, SEARCH_UNITS = 16, 2**18
 """Segments on which a first step size is tried: fewer, but two, if all their hidden units are more than this."""
 
 SHORTEST = 0.01
@@ -83,9 +83,12 @@ def begin(model: Model, paths: Path, patients: Patients, x: np.ndarray, y: np.nd
     zero, count = jnp.zeros(()), jnp.zeros((), jnp.int32)
     step_size = recipe.student.step_size
     if step_size == "search":
-        segments = max(2, min(SEARCH_SEGMENTS, SEARCH_UNITS // math.prod(model.units(len(x)))))
-        keys = jax.random.split(stream(recipe.seed, "search"), segments)
-        step_size = search_step_size(model, paths, patients, inputs, labels, seedless(recipe), keys)
+        tries = max(2, min(SEARCH_SEGMENTS, SEARCH_UNITS // math.prod(model.units(len(x)))))
+        keys = jax.random.split(stream(recipe.seed, "search"), tries)
+        drawn = [draw_segment(paths, seedless(recipe), key, count) for key in keys]
+        seen = [draw_patients(patients, recipe, key) for key in keys]
+        segments, seen = jax.tree.map(lambda *parts: jnp.stack(parts), *zip(drawn, seen, strict=True))
+        step_size = search_step_size(model, segments, seen, inputs, labels, recipe.student.steps)
     log_step = jnp.log(jnp.asarray(step_size, jnp.float32))
     return State(
         iteration=count,
@@ -117,28 +120,27 @@ def seedless(recipe: Recipe) -> Recipe:
     return recipe.model_copy(update={"seed": 0})
 
 
-@partial(jax.jit, static_argnames=("model", "recipe"))
-def search_step_size(
-    model: Model, paths: Path, patients: Patients, x: Array, y: Array, recipe: Recipe, keys: Array
-) -> Array:
+@partial(jax.jit, static_argnames=("model", "steps"))
+def search_step_size(model: Model, segments: Segment, seen: Array | None, x: Array, y: Array, steps: int) -> Array:
     """Return the step size with which a student of the untouched set comes closest to sampled segments.
 
     A student that overshoots by far has no useful gradient, and how far is too far differs between cohorts by orders of
     magnitude.
     """
 
-    def loss(step_size: Array, key: Array) -> Array:
-        segment = draw_segment(paths, recipe, key, jnp.int32(0))
-        lesson = Lesson(x, y, step_size, patients=draw_patients(patients, recipe, key))
-        way = walk(follow_own(model, lesson), segment, lesson, recipe.student.steps)
-        return distance(model, segment, lesson.patients, way.reached)[0]
+    def loss(step_size: Array, segment: Segment, seen: Array | None) -> Array:
+        lesson = Lesson(x, y, step_size)
+        way = walk(follow_own(model, lesson), segment, lesson, steps)
+        return distance(model, segment, seen, way.reached)[0]
 
-    losses = lax.map(
-        lambda step_size: jnp.mean(jax.vmap(partial(loss, step_size))(keys)), jnp.asarray(SEARCH_STEP_SIZES)
-    )
+    def mean_loss(step_size: Array) -> Array:
+        return jnp.mean(jax.vmap(partial(loss, step_size))(segments, seen))
+
+    losses = lax.map(mean_loss, jnp.asarray(SEARCH_STEP_SIZES))
     return jnp.asarray(SEARCH_STEP_SIZES)[jnp.argmin(jnp.where(jnp.isfinite(losses), losses, jnp.inf))]
 
 
+@partial(jax.jit, static_argnames="recipe")
 def draw_segment(paths: Path, recipe: Recipe, key: Array, iteration: Array) -> Segment:
     """Draw a path and a segment of it; again, a few times at most, while the segment is next to nothing.
 
@@ -226,7 +228,12 @@ def run_chunk(
     """Take snapshots x every iterations, score each snapshot on the validation split, and choose one to keep."""
 
     def iterate(state: State, _: None) -> tuple[State, tuple[Array, Array]]:
-        loss, state = move(model, paths, patients, legal, recipe, state, jax.random.fold_in(key, state.iteration))
+        step_key = jax.random.fold_in(key, state.iteration)
+        segment, seen = (
+            draw_segment(paths, recipe, step_key, state.iteration),
+            draw_patients(patients, recipe, step_key),
+        )
+        loss, state = move(model, segment, seen, legal, recipe, state, step_key)
         return state, (loss, jnp.exp(state.log_step))
 
     def snapshot(state: State, _: None) -> tuple[State, tuple[Array, Array, Array, Array, Array]]:
@@ -293,18 +300,16 @@ def falling(recipe: Recipe, iteration: Array) -> Array | float:
 
 
 def move(
-    model: Model, paths: Path, patients: Patients, legal: Legal, recipe: Recipe, state: State, key: Array
+    model: Model, segment: Segment, seen: Array | None, legal: Legal, recipe: Recipe, state: State, key: Array
 ) -> tuple[Array, State]:
-    """Take one outer iteration: draw a segment, match it, and move the set and the step size, unless that is unsound.
+    """Take one outer iteration: match a segment, and move the set and the step size, unless that is unsound.
 
     Legal rows move straight through: the gradient at the rows that students see moves the continuous ones behind them.
     """
     settings, student = recipe.inputs, recipe.student
     learned = settings.labels == "learned"
-    segment = draw_segment(paths, recipe, key, state.iteration)
     step_size = jnp.exp(state.log_step)
     batches = draw_batches(recipe, len(state.x), jax.random.fold_in(key, BATCHES))
-    seen = draw_patients(patients, recipe, key)
     lesson = Lesson(hardened(legal, state.x, recipe, state.iteration), state.y, step_size, batches, seen)
     match = GRADIENTS[student.gradient](model, segment, lesson, student.steps, learned)
 

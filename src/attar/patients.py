@@ -17,6 +17,7 @@ class Patients:
     x: Array
     shares: Array
 
+    @partial(jax.jit, static_argnames="count")
     def draw(self, key: Array, count: int) -> Array:
         """Draw patients [count, features]."""
         chosen = jnp.searchsorted(self.shares, jax.random.uniform(key, (count,)))

@@ -1,7 +1,6 @@
 """Theorems 1 and 2 on a method's own segments: the matching loss of each, the bounds below it, where the rest lies."""
 
 import math
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -20,7 +19,7 @@ from attar.progress import Watch
 from attar.recipe import Recipe
 from attar.seeds import stream
 
-SEGMENTS, FEWEST, WORK = 100, 12, 2**26
+SEGMENTS, FEWEST, WORK = 100, 12, 2**25
 """Segments that are looked at: fewer, but twelve, if their students' steps would touch more numbers than this."""
 
 
@@ -31,11 +30,9 @@ class Bounds(NamedTuple):
     residual: dict[str, dict[str, float]]
 
 
-@partial(jax.jit, static_argnames=("recipe", "rows"))
-def draw(paths: Path, recipe: Recipe, rows: int, key: Array, index: int) -> tuple[Segment, Array | None]:
+def draw(paths: Path, recipe: Recipe, rows: int, key: Array) -> tuple[Segment, Array | None]:
     """Draw a segment as in the last iteration of a condensation, and what rows of the set each step sees."""
-    key = jax.random.fold_in(key, index)
-    segment = draw_segment(paths, recipe, key, jnp.int32(recipe.inputs.iterations - 1))
+    segment = draw_segment(paths, seedless(recipe), key, jnp.int32(recipe.inputs.iterations - 1))
     return segment, draw_batches(recipe, rows, jax.random.fold_in(key, BATCHES))
 
 
@@ -49,7 +46,7 @@ def bounds(model: Model, supervision: Supervision, watch: Watch) -> Bounds:
     watch.stage(f"{recipe.method}: bounds", count)
     key = stream(recipe.seed, "geometry")
     for index in range(count):
-        segment, batches = draw(supervision.paths, seedless(recipe), len(lesson.x), key, index)
+        segment, batches = draw(supervision.paths, recipe, len(lesson.x), jax.random.fold_in(key, index))
         found, basis = measure(model, segment, lesson._replace(batches=batches), steps, sizes)
         move = np.asarray(segment.end) - np.asarray(segment.start)
         moves[index] = move / max(float(np.linalg.norm(move)), float(segment.shortest))

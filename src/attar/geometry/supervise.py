@@ -7,23 +7,20 @@ it.
 
 import math
 from dataclasses import dataclass
-from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
 
 from attar import condense, teach
-from attar.condense import State
 from attar.errors import RecipeError
 from attar.geometry.trainings import Epochs
-from attar.legal import Legal, legal
+from attar.legal import legal
 from attar.match import Lesson
 from attar.methods import method
 from attar.models import Model
 from attar.paths import PATHS, Path
-from attar.patients import Patients, balanced
+from attar.patients import balanced
 from attar.progress import Watch
 from attar.recipe import Recipe, load
 from attar.run import Beginning
@@ -33,7 +30,7 @@ from attar.storage import Vault
 from attar.store import Run
 
 WORK, FEWEST = 2**25, 30
-"""Hidden units times student steps that a compared method's condensation may take, but so many iterations at least."""
+"""Hidden units or parameters, times student steps, of a compared method's condensation; so many iterations at least."""
 
 PATH_BYTES = 2**28
 """Bytes of the paths that it is drawn from; of longer ones, those of the first teachers."""
@@ -75,20 +72,24 @@ def instead(recipe: Recipe, name: str) -> Recipe:
 def other(begun: Beginning, recipe: Recipe, points: Epochs, watch: Watch) -> Supervision:
     """Return what another method would have asked: paths of the teachers [teachers, points, p], and a set for them."""
     model, start, paths = begun.model, begun.start, draw(begun, recipe, points, watch)
-    cost = math.prod(model.units(len(start.x))) * recipe.student.steps
+    cost = max(math.prod(model.units(len(start.x))), model.size) * recipe.student.steps
     total = min(recipe.inputs.iterations, max(FEWEST, WORK // cost))
     short = load("default", recipe.flat() | {"inputs.iterations": total, "student.gradient": "first-order"})
     patients = balanced(begun.data.x_train, begun.data.y_train)
     state = condense.begin(model, paths, patients, start.x, start.y, short)
     limits, key, losses = legal(begun.data.preparation), stream(recipe.seed, "condense"), []
+    drawing, moving = condense.seedless(short), pathless(short)
     watch.stage(f"{recipe.method}: condense", total)
-    while (done := int(state.iteration)) < total:
-        length = min(ITERATIONS, total - done)
-        state, loss = move_on(model, paths, patients, limits, condense.seedless(short), state, key, length)
-        losses.append(np.asarray(loss)[:length])
-        watch.update(int(state.iteration), f"loss {float(losses[-1].mean()):.2f}")
+    for iteration in range(total):
+        step_key = jax.random.fold_in(key, iteration)
+        segment = condense.draw_segment(paths, drawing, step_key, state.iteration)
+        seen = condense.draw_patients(patients, short, step_key)
+        loss, state = move(model, segment, seen, limits, moving, state, step_key)
+        losses.append(float(loss))
+        if (iteration + 1) % ITERATIONS == 0:
+            watch.update(iteration + 1, f"loss {np.mean(losses[-ITERATIONS:]):.2f}")
     lesson = Lesson(condense.shown(limits, state.average, short), state.y, jnp.exp(state.log_step))
-    return Supervision(short, paths, lesson, np.concatenate(losses))
+    return Supervision(short, paths, lesson, np.array(losses))
 
 
 def draw(begun: Beginning, recipe: Recipe, points: Epochs, watch: Watch) -> Path:
@@ -101,23 +102,13 @@ def draw(begun: Beginning, recipe: Recipe, points: Epochs, watch: Watch) -> Path
     return paths
 
 
-@partial(jax.jit, static_argnames=("model", "recipe"))
-def move_on(
-    model: Model,
-    paths: Path,
-    patients: Patients,
-    limits: Legal,
-    recipe: Recipe,
-    state: State,
-    key: Array,
-    length: int,
-) -> tuple[State, Array]:
-    """Take so many outer iterations without scoring any; return the state and the matching losses [ITERATIONS]."""
+def pathless(recipe: Recipe) -> Recipe:
+    """Return the recipe as moving the set along given segments depends on it: methods share what is compiled for it."""
+    default = load("default")
+    return condense.seedless(recipe).model_copy(
+        update={"method": default.method, "path": default.path, "segments": default.segments}
+    )
 
-    def iterate(index: Array, carried: tuple[State, Array]) -> tuple[State, Array]:
-        state, losses = carried
-        step_key = jax.random.fold_in(key, state.iteration)
-        loss, state = condense.move(model, paths, patients, limits, recipe, state, step_key)
-        return state, losses.at[index].set(loss)
 
-    return lax.fori_loop(0, length, iterate, (state, jnp.zeros(ITERATIONS)))
+move = jax.jit(condense.move, static_argnames=("model", "recipe"))
+"""One outer iteration, compiled by itself."""

@@ -39,8 +39,8 @@ class Convexified:
         position = (1 - share) * self.position[before] + share * self.position[before + 1]
         places = jnp.arange(len(self.anchors))[:, None]
         weights = jnp.maximum(0.0, 1.0 - jnp.abs(position - places))
-        tensor = np.repeat(np.arange(len(self.sizes)), self.sizes)
-        return jnp.sum(weights[:, tensor] * self.anchors, axis=0)
+        tensors = jnp.split(self.anchors, np.cumsum(self.sizes)[:-1], axis=1)
+        return jnp.concatenate([weight @ tensor for weight, tensor in zip(weights.T, tensors, strict=True)])
 
     @classmethod
     def draw(cls, model: Model, teachers: Teachers, task: Task, recipe: Recipe, watch: Callable[[int], None]) -> Self:
