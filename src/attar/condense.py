@@ -229,10 +229,8 @@ def run_chunk(
 
     def iterate(state: State, _: None) -> tuple[State, tuple[Array, Array]]:
         step_key = jax.random.fold_in(key, state.iteration)
-        segment, seen = (
-            draw_segment(paths, recipe, step_key, state.iteration),
-            draw_patients(patients, recipe, step_key),
-        )
+        segment = draw_segment(paths, recipe, step_key, state.iteration)
+        seen = draw_patients(patients, recipe, step_key)
         loss, state = move(model, segment, seen, legal, recipe, state, step_key)
         return state, (loss, jnp.exp(state.log_step))
 
