@@ -116,7 +116,9 @@ def matching(result: dict[str, Any]) -> Picture:
         line, marks = (curve["iteration"], curve["loss"]), range(2 * place, len(curve["loss"]), 12)
         trace(axes, line, method_look(place), method_words(name, result), place, marks)
     axes.set_ylim(bottom=0.0)
-    axes.set_xlabel("iteration of the condensation")
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.set_xlabel("iteration of the condensation (logarithmic)")
     axes.set_ylabel("matching loss (1: no progress)")
     legend(figure)
     last = {
@@ -127,8 +129,8 @@ def matching(result: dict[str, Any]) -> Picture:
     return Picture(
         "matching",
         "How well students follow, as the set is condensed",
-        f"Share of a segment's squared length that still lies between the student's end and the segment's: {numbers} "
-        f"over the last tenth of the iterations.{each}",
+        "Share of a segment's squared length, in what the recipe compares, that still lies between the student's end "
+        f"and the segment's: {numbers} over the last tenth of the iterations.{each}",
         f"Line chart of the matching loss against iterations, ending at {numbers}.",
         figure,
     )

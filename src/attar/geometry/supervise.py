@@ -29,7 +29,7 @@ from attar.segments import SAMPLERS
 from attar.storage import Vault
 from attar.store import Run
 
-WORK, FEWEST = 2**25, 30
+WORK, FEWEST = 2**26, 30
 """Hidden units or parameters, times student steps, of a compared method's condensation; so many iterations at least."""
 
 PATH_BYTES = 2**28
