@@ -80,14 +80,14 @@ def other(begun: Beginning, recipe: Recipe, points: Epochs, watch: Watch) -> Sup
     limits, key, losses = legal(begun.data.preparation), stream(recipe.seed, "condense"), []
     drawing, moving = condense.seedless(short), pathless(short)
     watch.stage(f"{recipe.method}: condense", total)
-    for iteration in range(total):
-        step_key = jax.random.fold_in(key, iteration)
+    for done in range(1, total + 1):
+        step_key = jax.random.fold_in(key, done - 1)
         segment = condense.draw_segment(paths, drawing, step_key, state.iteration)
         seen = condense.draw_patients(patients, short, step_key)
         loss, state = move(model, segment, seen, limits, moving, state, step_key)
         losses.append(float(loss))
-        if (iteration + 1) % ITERATIONS == 0:
-            watch.update(iteration + 1, f"loss {np.mean(losses[-ITERATIONS:]):.2f}")
+        if done % ITERATIONS == 0 or done == total:
+            watch.update(done, f"loss {np.mean(losses[-ITERATIONS:]):.2f}")
     lesson = Lesson(condense.shown(limits, state.average, short), state.y, jnp.exp(state.log_step))
     return Supervision(short, paths, lesson, np.array(losses))
 
