@@ -1,5 +1,12 @@
-"""The cohorts of the benchmarks: two that come with attar, two from a folder of downloaded data, one made up."""
+"""The cohorts of the benchmarks: two that come with attar, two from a folder of downloaded data, one made up.
 
+    uv run benchmarks/cohorts.py DATA OUT
+
+writes the two of DATA as folders that `attar bench --cohorts` reads, OUT/covid and OUT/sepsis. DATA holds the folders
+covid_carbonhealth and physionet2019_sepsis_setB.
+"""
+
+import argparse
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,19 +14,35 @@ import numpy as np
 import pandas as pd
 
 from attar import Cohort
+from attar.cohort.prepared import Prepared, save
 
 
-def covid(data: Path) -> Cohort:
+def main() -> None:
+    """Write the downloaded cohorts as prepared ones."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("out", type=Path)
+    words = parser.parse_args()
+    for table in (covid(words.data), sepsis(words.data)):
+        save(table, words.out / table.name)
+
+
+def covid(data: Path) -> Prepared:
     """COVID-19 tests with repeated rows removed, numeric columns only."""
     table = pd.read_parquet(data / "covid_carbonhealth" / "data.parquet")
     numbers = table[table["duplicate_row"] == 0].select_dtypes("number").drop(columns="duplicate_row")
-    return Cohort.of(numbers, "covid19_positive", name="covid")
+    return Prepared("covid", numbers.reset_index(drop=True), ("covid19_positive",))
 
 
-def sepsis(data: Path) -> Cohort:
+def sepsis(data: Path) -> Prepared:
     """Sepsis after the first twelve hours in intensive care."""
     path = data / "physionet2019_sepsis_setB" / "tabular_first12h.parquet"
-    return Cohort.of(pd.read_parquet(path), "sepsis", id="patient_id", name="sepsis")
+    return Prepared("sepsis", pd.read_parquet(path), ("sepsis",), id="patient_id")
+
+
+def cohort(table: Prepared) -> Cohort:
+    """Return a downloaded table as `attar` would read it from its folder."""
+    return Cohort.of(table.patients, table.targets, id=table.id, name=table.name)
 
 
 def wide(data: Path) -> Cohort:
@@ -54,7 +77,10 @@ COHORTS: dict[str, Callable[[Path], Cohort]] = {
     "support2": lambda data: Cohort.read("support2"),
     "stroke": lambda data: Cohort.read("nhanes", target="label_stroke"),
     "nhanes": lambda data: Cohort.read("nhanes"),
-    "covid": covid,
-    "sepsis": sepsis,
+    "covid": lambda data: cohort(covid(data)),
+    "sepsis": lambda data: cohort(sepsis(data)),
     "wide": wide,
 }
+
+if __name__ == "__main__":
+    main()

@@ -19,7 +19,7 @@ from attar.paths import PATHS
 from attar.prepare import prepare
 from attar.recipe import Recipe, load
 from attar.run import build_model
-from cohorts import covid
+from cohorts import COHORTS
 
 PREVALENCES = (0.05, 0.02, 0.01)
 KINDS = {"checkpoints": "SGD", "convexified": "convexified", "bezier": "Bezier"}
@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("--teachers", type=int, default=50)
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     words = parser.parse_args()
-    whole = covid(words.data)
+    whole = COHORTS["covid"](words.data)
     print(f"| teachers' prior | cohort | {' | '.join(KINDS.values())} |")
     print("|---" * (2 + len(KINDS)) + "|")
     for prior in ("none", "aligned"):

@@ -1,8 +1,8 @@
 """How broad the supervision of each method is: the spectrum of its segments' displacements; prints a Markdown table.
 
-    uv run benchmarks/spectrum.py OUT [--cohorts ...] [--per-class 50] [--seeds 0 1 2]
+    uv run benchmarks/spectrum.py OUT [--per-class 50]
 
-OUT is the folder of benchmarks/methods.py. The student can only move in the span of its own gradients, so displacements
+OUT is the folder of `attar bench utility`. The student can only move in the span of its own gradients, so displacements
 that need many directions cannot all be followed; the matching loss says how much was not.
 """
 
@@ -13,35 +13,35 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from attar.bench import results
 from attar.condense import draw_segment
 from attar.models.mlp import MLP
 from attar.paths import PATHS
 from attar.seeds import stream
 from attar.storage import Vault
 from attar.store import Run
-from cohorts import COHORTS
 
-METHODS = ("btm", "line", "convex-line", "mct", "mtt", "ftd", "datm")
 SEGMENTS = 400
 
 
 def main() -> None:
-    """Print a table for each cohort."""
+    """Print a row for each method, a column for each cohort; a cell is a mean over seeds."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path)
-    parser.add_argument("--cohorts", nargs="+", default=list(COHORTS), choices=list(COHORTS))
     parser.add_argument("--per-class", type=int, default=50)
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     words = parser.parse_args()
-    print(f"| method | {' | '.join(words.cohorts)} |")
-    print("|---" * (1 + len(words.cohorts)) + "|")
-    for method in METHODS:
-        cells = []
-        for cohort in words.cohorts:
-            runs = [Run(words.out / cohort / f"{method}-{words.per_class}-{seed}") for seed in words.seeds]
+    rows = results.read(words.out)
+    cells = rows[rows["per_class"] == words.per_class].groupby(["method", "cohort"], sort=False)["cell"].unique()
+    cohorts = cells.index.unique("cohort")
+    print(f"| method | {' | '.join(Path(cohort).name for cohort in cohorts)} |")
+    print("|---" * (1 + len(cohorts)) + "|")
+    for method, of_method in cells.groupby("method", sort=False):
+        told = []
+        for cohort in cohorts:
+            runs = [Run(words.out / "runs" / cell) for cell in of_method[method, cohort]]
             rank, loss, level = np.mean([describe(run) for run in runs], axis=0)
-            cells.append(f"{rank:.0f}, {loss:.2f}, {level:.3f}")
-        print(f"| {method} | {' | '.join(cells)} |", flush=True)
+            told.append(f"{rank:.0f}, {loss:.2f}, {level:.3f}")
+        print(f"| {method} | {' | '.join(told)} |", flush=True)
 
 
 def describe(run: Run) -> tuple[float, float, float]:
