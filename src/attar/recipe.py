@@ -49,12 +49,12 @@ class Training(Section):
     epochs: Count
     step_size: Positive
     momentum: Momentum
-    batch: Count
 
 
 class Teachers(Training):
     """Networks trained on the real data."""
 
+    batch: Count
     count: Count
     pilots: Annotated[int, Field(ge=0)]
     longest: Count
@@ -135,6 +135,7 @@ class Evaluate(Training):
     initialisations: Count
     draws: Count
     full_epochs: Count
+    batch: Count
 
 
 class Recipe(Section):

@@ -13,7 +13,7 @@ from jax import Array, lax
 from attar import train
 from attar.evaluate.metrics import METRICS, average_precision, macro, per_label
 from attar.models import Model
-from attar.recipe import Training
+from attar.recipe import Evaluate, Training
 
 MEMORY = 32 * 2**20
 """Bytes of activations that small sets trained side by side may take."""
@@ -23,13 +23,12 @@ PATIENCE = 15
 
 
 def fit_small(model: Model, theta: Array, x: Array, y: Array, key: Array, settings: Training) -> Array:
-    """Train networks [networks, p] on one small set for a fixed number of epochs, as its receiver would."""
+    """Train networks [networks, p] on all rows of a small set at once, as often as its receiver would."""
     task = train.Task(x, y, jnp.zeros(y.shape[1]))
 
     def one(fit: train.Fit, key: Array) -> tuple[train.Fit, None]:
-        return train.epoch(
-            model, fit, task, key, train.stride(settings.step_size, y), settings.momentum, settings.batch
-        ), None
+        stride = train.stride(settings.step_size, y)
+        return train.epoch(model, fit, task, key, stride, settings.momentum, len(x)), None
 
     return lax.scan(one, train.begin(theta), jax.random.split(key, settings.epochs))[0].theta
 
@@ -41,7 +40,7 @@ def fit_full(
     x_validation: Array,
     y_validation: Array,
     key: Array,
-    settings: Training,
+    settings: Evaluate,
     watch: Callable[[int], None] = lambda epoch: None,
 ) -> tuple[Array, Array]:
     """Train networks [networks, p] on all real rows; keep each at its best validation epoch, as the owner would.

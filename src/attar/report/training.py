@@ -53,8 +53,7 @@ def settings(source: Source) -> dict[str, Any]:
         "dropout": model.dropout if row.dropout is None else row.dropout,
         "epochs": evaluate.epochs,
         "momentum": evaluate.momentum,
-        "batch": min(evaluate.batch, rows),
-        "batches": max(1, rows // evaluate.batch),
+        "rows": rows,
         "step_size": rounded(evaluate.step_size * math.sqrt(labels)),
         "summed_step_size": rounded(evaluate.step_size / math.sqrt(labels)),
         "indicators": source.recipe.prepare.indicators,
@@ -76,17 +75,13 @@ def recipe(source: Source, given: dict[str, Any]) -> list[str]:
     step = f"{evaluate.step_size:g}"
     if labels > 1:
         step = f"{given['step_size']:g} ({evaluate.step_size:g} times the square root of {labels} labels)"
-    rows = source.scores["arms"]["condensed"]["rows"]
-    batch = f"all {rows} patients at once"
-    if rows > evaluate.batch:
-        batch = f"batches of {evaluate.batch}; what is left after the last whole one waits for the next epoch"
     return [
         f"Network {source.recipe.model.name}, {given['width']} hidden units, dropout {given['dropout']:g} while "
         "training. Weights and biases start uniformly within one over the square root of their layer's inputs.",
         f"Binary cross-entropy{', the mean over labels' if labels > 1 else ''}; plain stochastic gradient descent, "
         f"step size {step}, momentum {evaluate.momentum:g} (not Nesterov), no weight decay, no schedule.",
-        f"{evaluate.epochs} epochs, fixed beforehand, {batch}. No validation data and no early stopping: "
-        "who receives the set has none.",
+        f"{evaluate.epochs} epochs, fixed beforehand, all {given['rows']} patients at once. "
+        "No validation data and no early stopping: who receives the set has none.",
         f"Inputs as in preparation.json: gaps filled, numbers standardised by the cohort's training patients and "
         f"clipped at {source.recipe.prepare.clip:g}, categories one-hot. Do not standardise by the set itself: its "
         "spread is not the cohort's.",
