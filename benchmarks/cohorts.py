@@ -31,7 +31,7 @@ def covid(data: Path) -> Prepared:
     """COVID-19 tests with repeated rows removed, numeric columns only."""
     table = pd.read_parquet(data / "covid_carbonhealth" / "data.parquet")
     numbers = table[table["duplicate_row"] == 0].select_dtypes("number").drop(columns="duplicate_row")
-    return Prepared("covid", numbers.reset_index(drop=True), ("covid19_positive",))
+    return Prepared("covid", numbers, ("covid19_positive",))
 
 
 def sepsis(data: Path) -> Prepared:

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from attar.bench import results
+from attar.bench.rows import shortened
 from attar.condense import draw_segment
 from attar.models.mlp import MLP
 from attar.paths import PATHS
@@ -25,7 +26,7 @@ SEGMENTS = 400
 
 
 def main() -> None:
-    """Print a row for each method, a column for each cohort; a cell is a mean over seeds."""
+    """Print a row for each method, a column for each cohort; a cell is a mean over seeds, empty if there is no run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path)
     parser.add_argument("--per-class", type=int, default=50)
@@ -33,14 +34,13 @@ def main() -> None:
     rows = results.read(words.out)
     cells = rows[rows["per_class"] == words.per_class].groupby(["method", "cohort"], sort=False)["cell"].unique()
     cohorts = cells.index.unique("cohort")
-    print(f"| method | {' | '.join(Path(cohort).name for cohort in cohorts)} |")
+    print(f"| method | {' | '.join(shortened(cohorts).values())} |")
     print("|---" * (1 + len(cohorts)) + "|")
-    for method, of_method in cells.groupby("method", sort=False):
+    for method in cells.index.unique("method"):
         told = []
         for cohort in cohorts:
-            runs = [Run(words.out / "runs" / cell) for cell in of_method[method, cohort]]
-            rank, loss, level = np.mean([describe(run) for run in runs], axis=0)
-            told.append(f"{rank:.0f}, {loss:.2f}, {level:.3f}")
+            found = [describe(Run(words.out / "runs" / cell)) for cell in cells.get((method, cohort), ())]
+            told.append("{:.0f}, {:.2f}, {:.3f}".format(*np.mean(found, axis=0)) if found else "")
         print(f"| {method} | {' | '.join(told)} |", flush=True)
 
 
