@@ -18,6 +18,7 @@ SHORT = {
     "student.gradient": "first-order",
     "segments.length": 0.2,
     "inputs.step_size": 10.0,
+    "inputs.per_row": False,
     "inputs.harden": 0.0,
     "inputs.decay": 0.0,
     "inputs.average": 0.0,
@@ -38,6 +39,7 @@ QUICK = SHORT | {
     "evaluate.initialisations": 3,
     "evaluate.draws": 2,
     "evaluate.epochs": 10,
+    "evaluate.tries": [1],
     "evaluate.full_epochs": 10,
 }
 

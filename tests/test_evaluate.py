@@ -88,8 +88,26 @@ def test_models_learn_from_a_small_real_set(data, model):
     settings = recipe.load().evaluate
     key = jax.random.key(0)
     theta = train.fresh(model, key, 5)
-    found = utility.measure_small(
-        model, theta, data["x_train"], data["y_train"], key, settings, data["x_validation"], data["y_validation"]
+    validation = data["x_validation"], data["y_validation"]
+    found, _ = utility.measure_small(
+        model, theta, data["x_train"], data["y_train"], key, settings, validation, validation
     )
     untrained = utility.measure(model, theta, data["x_train"], data["x_validation"], data["y_validation"])
     assert found["auroc"].mean() > untrained["auroc"].mean() + 0.1
+
+
+def test_a_small_set_is_trained_for_as_long_as_serves_validation_patients_best(data, model):
+    settings = recipe.load("default", {"evaluate.epochs": 20, "evaluate.tries": [0.2, 1, 5]}).evaluate
+    assert settings.lengths == (4, 20, 100)
+    key, theta = jax.random.key(0), train.fresh(model, jax.random.key(1), 4)
+    x, y, *validation = data.values()
+    test = x[100:300], y[100:300]
+    curves = [
+        utility.measure(model, fits, x[:40], *validation)["auprc"].mean()
+        for fits in utility.fit_lengths(model, theta, x[:40], y[:40], key, settings, settings.lengths)
+    ]
+    found, epochs = utility.measure_small(model, theta, x[:40], y[:40], key, settings, tuple(validation), test)
+    assert int(epochs) == settings.lengths[int(np.argmax(curves))]
+
+    kept = utility.fit_lengths(model, theta, x[:40], y[:40], key, settings, settings.lengths)[int(np.argmax(curves))]
+    np.testing.assert_allclose(found["auprc"], utility.measure(model, kept, x[:40], *test)["auprc"], rtol=1e-6)

@@ -11,7 +11,7 @@ import pytest
 
 from attar import methods, recipe
 from attar.errors import RecipeError
-from attar.methods import METHODS, Method
+from attar.methods import EPOCH_BY_EPOCH, METHODS, Method
 from attar.paths import PATHS
 from attar.run import condense_cohort
 from conftest import QUICK
@@ -33,8 +33,9 @@ def test_a_method_is_what_it_changes_in_the_default_recipe():
         "method": "mtt",
         "path.kind": "checkpoints",
         "segments.sampler": "epochs",
-        "student.steps": 60,
+        **EPOCH_BY_EPOCH,
     }
+    assert (mtt["student.match"], mtt["student.steps"], mtt["selection.keep"]) == ("parameters", 60, "best")
     assert (ftd["teachers.optimiser"], ftd["teachers.decay"], ftd["teachers.radius"]) == ("gsam", "linear", 1.0)
     assert {key for key in ftd if ftd[key] != datm[key]} == {"method", "segments.sampler"}
 

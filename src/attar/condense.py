@@ -314,7 +314,7 @@ def move(
     velocity = settings.momentum * state.velocity + match.inputs
     log_step_velocity = settings.student_momentum * state.log_step_velocity + step_size * match.step_size
     reach = state.reach * falling(recipe, state.iteration)
-    x = state.x - settings.step_size * reach * velocity
+    x = state.x - settings.step_size * (len(state.x) if settings.per_row else 1) * reach * velocity
     x = legal.inside(x) if settings.rows == "legal" else x
     moved = state._replace(
         x=x,

@@ -30,25 +30,39 @@ class Method:
         return parts | dict(self.options)
 
 
-LONG_STUDENT = {"student.steps": 60}
+EPOCH_BY_EPOCH = {
+    "student.steps": 60,
+    "student.match": "parameters",
+    "student.moments": 1,
+    "student.gradient": "first-order",
+    "inputs.step_size": 0.1,
+    "inputs.harden": 0.0,
+    "inputs.decay": 0.0,
+    "inputs.average": 0.0,
+    "selection.keep": "best",
+    "selection.every": 25,
+}
+"""Methods that follow a few epochs of a training at a time match parameters, as their authors do, and are moved by
+small steps whose best version is kept: on validation patients that serves them better than what serves a whole path."""
+
 FLAT_TEACHERS = {"teachers.decay": "linear"}
 
 METHODS: dict[str, Method] = {
     "btm": Method("Bezier Trajectory Matching"),
-    "mtt": Method("Matching Training Trajectories", path="checkpoints", segments="epochs", options=LONG_STUDENT),
+    "mtt": Method("Matching Training Trajectories", path="checkpoints", segments="epochs", options=EPOCH_BY_EPOCH),
     "ftd": Method(
         "Flat Trajectory Distillation",
         optimiser="gsam",
         path="checkpoints",
         segments="epochs",
-        options=LONG_STUDENT | FLAT_TEACHERS,
+        options=EPOCH_BY_EPOCH | FLAT_TEACHERS,
     ),
     "datm": Method(
         "Difficulty-Aligned Trajectory Matching",
         optimiser="gsam",
         path="checkpoints",
         segments="staged",
-        options=LONG_STUDENT | FLAT_TEACHERS,
+        options=EPOCH_BY_EPOCH | FLAT_TEACHERS,
     ),
     "mct": Method("Matching Convexified Trajectories", path="convexified"),
     "line": Method("straight line between a teacher's ends", path="line"),

@@ -111,6 +111,7 @@ class Inputs(Section):
     labels: Literal["hard", "learned"]
     iterations: Count
     step_size: Positive
+    per_row: bool
     momentum: Momentum
     decay: Fraction
     harden: Fraction
@@ -132,10 +133,16 @@ class Selection(Training):
 class Evaluate(Training):
     """Final scores on the test split."""
 
+    tries: Annotated[tuple[Positive, ...], Field(min_length=1)]
     initialisations: Count
     draws: Count
     full_epochs: Count
     batch: Count
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """Numbers of epochs that are tried on a small set, the shortest first."""
+        return tuple(sorted({max(1, round(times * self.epochs)) for times in self.tries}))
 
 
 class Recipe(Section):

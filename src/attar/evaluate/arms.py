@@ -8,7 +8,7 @@ import numpy as np
 
 from attar import initial, teach, train
 from attar.evaluate import utility
-from attar.evaluate.metrics import counted
+from attar.evaluate.metrics import METRICS, counted
 from attar.models import Model
 from attar.prepare import Arrays
 from attar.progress import Watch
@@ -19,6 +19,7 @@ from attar.share import Share
 Scores = dict[str, Any]
 Set = tuple[np.ndarray, np.ndarray]
 Measured = dict[str, Any]
+"""Metrics [networks, labels] by name; "epochs" of networks that were trained on a small set."""
 
 
 def score_arms(
@@ -35,8 +36,9 @@ def score_arms(
 
     The full cohort's networks learn with each of `teach.PRIORS` and are kept at their best validation epoch; those of
     the prior with the best validation score count. So do those of a set of more than half its rows. A small set's
-    networks train for a fixed number of epochs, because who receives only the small set has no validation data. What
-    does not depend on the condensed set is shared under `key`.
+    networks train for the number of epochs, one of a few, that serves the owner's validation patients best: it is
+    shipped with the set, because who receives only that has no validation data. What does not depend on the condensed
+    set is shared under `key`.
     """
     settings = recipe.evaluate
     large, small = trials(model, arrays, recipe)
@@ -89,7 +91,9 @@ def trials(
         return utility.measure(model, fitted, jnp.asarray(x), *test)
 
     def small(x: np.ndarray, y: np.ndarray) -> Measured:
-        return utility.measure_small(model, theta, jnp.asarray(x), jnp.asarray(y), key, settings, *test)
+        pair = jnp.asarray(x), jnp.asarray(y)
+        metrics, epochs = utility.measure_small(model, theta, *pair, key, settings, validation, test)
+        return {**metrics, "epochs": int(epochs)}
 
     return large, small
 
@@ -104,8 +108,10 @@ def random_set(arrays: Arrays, recipe: Recipe, draw: int) -> Set:
 def arm(rows: int, measured: list[dict[str, Any]], y_test: np.ndarray, labels: Sequence[str]) -> Scores:
     """Return the scores of an arm from metrics [networks, labels]: over all labels that count, and label by label."""
     result: Scores = {"rows": rows}
+    if len(measured) == 1 and "epochs" in measured[0]:
+        result["epochs"] = measured[0]["epochs"]
     by_label: Scores = {name: {} for name in labels}
-    for metric in measured[0]:
+    for metric in METRICS:
         values = np.concatenate([np.asarray(part[metric], np.float64) for part in measured])
         whole = values[:, np.asarray(counted(y_test))].mean(axis=1)
         result[metric] = _spread(whole) | {"values": whole.tolist()}

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Self
 
 import jax
@@ -24,13 +25,27 @@ PATIENCE = 15
 
 def fit_small(model: Model, theta: Array, x: Array, y: Array, key: Array, settings: Training) -> Array:
     """Train networks [networks, p] on all rows of a small set at once, as often as its receiver would."""
-    task = train.Task(x, y, jnp.zeros(y.shape[1]))
+    return fit_lengths(model, theta, x, y, key, settings, (settings.epochs,))[0]
+
+
+def fit_lengths(
+    model: Model, theta: Array, x: Array, y: Array, key: Array, settings: Training, lengths: tuple[int, ...]
+) -> Array:
+    """Train networks [networks, p] as `fit_small` does; return them after each of these epochs [lengths, networks, p].
+
+    The lengths ascend.
+    """
+    task, keys = train.Task(x, y, jnp.zeros(y.shape[1])), jax.random.split(key, lengths[-1])
 
     def one(fit: train.Fit, key: Array) -> tuple[train.Fit, None]:
         stride = train.stride(settings.step_size, y)
         return train.epoch(model, fit, task, key, stride, settings.momentum, len(x)), None
 
-    return lax.scan(one, train.begin(theta), jax.random.split(key, settings.epochs))[0].theta
+    fit, reached = train.begin(theta), []
+    for done, length in pairwise((0, *lengths)):
+        fit, _ = lax.scan(one, fit, keys[done:length])
+        reached.append(fit.theta)
+    return jnp.stack(reached)
 
 
 def fit_full(
@@ -79,12 +94,25 @@ def measure(model: Model, theta: Array, trained_on: Array, x: Array, y: Array) -
     return lax.map(one, theta)
 
 
+Rows = tuple[Array, Array]
+"""Real patients: inputs [rows, features] and labels [rows, labels]."""
+
+
 @partial(jax.jit, static_argnames=("model", "settings"))
 def measure_small(
-    model: Model, theta: Array, x: Array, y: Array, key: Array, settings: Training, x_test: Array, y_test: Array
-) -> dict[str, Array]:
-    """Return each metric of networks trained on one small set, {name: [networks, labels]}."""
-    return measure(model, fit_small(model, theta, x, y, key, settings), x, x_test, y_test)
+    model: Model, theta: Array, x: Array, y: Array, key: Array, settings: Evaluate, validation: Rows, test: Rows
+) -> tuple[dict[str, Array], Array]:
+    """Return each metric of networks trained on one small set, {name: [networks, labels]}, and their epochs.
+
+    Of the settings' lengths, the one with the best mean validation AUPRC counts, for all networks alike: it is shipped
+    with the set.
+    """
+    fits = fit_lengths(model, theta, x, y, key, settings, settings.lengths)
+    best = jnp.int32(0)
+    if len(fits) > 1:
+        scores = lax.map(lambda theta: macro(measure(model, theta, x, *validation)["auprc"], validation[1]), fits)
+        best = jnp.argmax(scores.mean(axis=1))
+    return measure(model, fits[best], x, *test), jnp.asarray(settings.lengths)[best]
 
 
 def jackknife_error(differences: Array) -> Array:

@@ -9,6 +9,7 @@ from scipy.special import logit
 from attar.models import MODELS
 from attar.report.loading import templates
 from attar.report.source import Facts, Source, rounded
+from attar.report.spoken import listed
 
 WIDTHS = {"mlp": (1,), "mlp-1": (2,), "mlp-2": (4,), "mlp-3": (1, 2), "mlp-4": (1, 2, 4)}
 """Hidden layers of the networks for tables, in multiples of the recipe's width."""
@@ -51,7 +52,7 @@ def settings(source: Source) -> dict[str, Any]:
         "widths": tuple(times * width for times in WIDTHS.get(model.name, (1,))),
         "width": width,
         "dropout": model.dropout if row.dropout is None else row.dropout,
-        "epochs": evaluate.epochs,
+        "epochs": source.scores["arms"]["condensed"].get("epochs", evaluate.epochs),
         "momentum": evaluate.momentum,
         "rows": rows,
         "step_size": rounded(evaluate.step_size * math.sqrt(labels)),
@@ -80,14 +81,21 @@ def recipe(source: Source, given: dict[str, Any]) -> list[str]:
         "training. Weights and biases start uniformly within one over the square root of their layer's inputs.",
         f"Binary cross-entropy{', the mean over labels' if labels > 1 else ''}; plain stochastic gradient descent, "
         f"step size {step}, momentum {evaluate.momentum:g} (not Nesterov), no weight decay, no schedule.",
-        f"{evaluate.epochs} epochs, fixed beforehand, all {given['rows']} patients at once. "
-        "No validation data and no early stopping: who receives the set has none.",
+        f"{given['epochs']} epochs, all {given['rows']} patients at once{tried(evaluate.lengths)}. "
+        "No early stopping: who receives the set has no validation data.",
         f"Inputs as in preparation.json: gaps filled, numbers standardised by the cohort's training patients and "
         f"clipped at {source.recipe.prepare.clip:g}, categories one-hot. Do not standardise by the set itself: its "
         "spread is not the cohort's.",
         "The set is balanced, the cohort is not. Add the offset to the logit and risks have the cohort's prevalence; "
         "ranking does not change.",
     ]
+
+
+def tried(lengths: tuple[int, ...]) -> str:
+    """Say how the number of epochs was found."""
+    if len(lengths) == 1:
+        return ""
+    return f"; of {listed([str(length) for length in lengths])} epochs, the best on the cohort's validation patients"
 
 
 def listing(template: str, given: dict[str, Any]) -> str:
