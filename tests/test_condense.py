@@ -98,6 +98,18 @@ def test_the_default_follows_the_whole_curve_in_predictions(setting):
     np.testing.assert_allclose(after.x, setting.start.x - 10.0 * expected.inputs, atol=1e-4)
 
 
+def test_a_row_moves_as_far_in_a_set_twice_as_large(setting):
+    resolved = recipe.load("default", {**QUICK, "inputs.per_row": True, "inputs.step_size": 0.5, "inputs.rows": "free"})
+    key, start = jax.random.key(5), setting.start
+    twice = start._replace(x=np.concatenate([start.x, start.x]), y=np.concatenate([start.y, start.y]))
+    alone, among = (
+        each.move(resolved, each.begin(resolved)._replace(log_step=jnp.log(1e-3)), key)[1].x
+        for each in (setting, setting._replace(start=twice))
+    )
+    assert np.abs(alone - start.x).max() > 1e-3
+    np.testing.assert_allclose(among[: len(start.x)], alone, atol=1e-5)
+
+
 def test_rows_harden_little_by_little_and_steps_fall_to_nothing(setting):
     settings = {**QUICK, "inputs.iterations": 100, "inputs.harden": 0.5, "inputs.decay": 0.25}
     resolved = recipe.load("default", settings)

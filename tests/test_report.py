@@ -240,7 +240,7 @@ def test_the_listings_for_tables_run_as_printed(folder, small_cohort, monkeypatc
     real = small_cohort.frame
     assert real.isna().to_numpy().any()
     np.testing.assert_array_equal(names["inputs"](real), preparation.transform(real))
-    assert names["model"].n_iter_ == recipe.load(folder / "recipe.toml").evaluate.epochs
+    assert names["model"].n_iter_ == run.load(folder).scores["arms"]["condensed"]["epochs"]
     risk, prevalence = names["risk"], small_cohort.labels.mean()
     assert ((names["probability"] < risk) == (prevalence < 0.5)).all()
 
