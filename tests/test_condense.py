@@ -170,7 +170,7 @@ def test_best_is_the_snapshot_with_the_best_validation_score(setting):
 
 def test_a_run_keeps_its_latest_set_among_equals(setting):
     """Selection by "latest" within the loop: what is kept scores within chance of the best, and comes no earlier."""
-    rest = jnp.asarray(left_out(np.asarray(setting.scorer.y), condense.GROUPS["latest"]))
+    rest = jnp.asarray(left_out(np.asarray(setting.scorer.y[: setting.scorer.rows]), condense.GROUPS["latest"]))
     scores, changes = [], {"selection.keep": "latest"}
     careful = setting._replace(scorer=replace(setting.scorer, rest=rest))
     state = run(careful, watch=lambda state, chunk: scores.append(np.asarray(chunk.score)), **changes)

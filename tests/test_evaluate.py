@@ -67,6 +67,19 @@ def test_scorer_scores_many_versions_as_it_scores_one(data, model):
     assert len(set(np.asarray(together[:, 0]).tolist())) == 3
 
 
+def test_rows_that_fill_up_do_not_change_a_score(data, model):
+    settings, key = recipe.load("default", QUICK).selection, jax.random.key(0)
+    x, y = (np.asarray(data[name]) for name in ("x_validation", "y_validation"))
+    theta, inputs, labels = train.fresh(model, key, 2), data["x_train"][:40], data["y_train"][:40]
+    scorer = utility.Scorer.of(theta, key, x, y, 10)
+    assert len(scorer.x) % utility.ROUND == 0
+    fitted = utility.fit_small(model, theta, inputs, labels, key, settings)
+    found = scorer.score(model, inputs[None], labels[None], settings)[0]
+    for rows, score in zip([np.arange(len(x)), *utility.left_out(y, 10)], found, strict=True):
+        plain = utility.measure(model, fitted, inputs, jnp.asarray(x[rows]), jnp.asarray(y[rows]))["auprc"]
+        np.testing.assert_allclose(score, plain.mean(), rtol=1e-5)
+
+
 def test_groups_of_validation_patients_are_alike_and_left_out_in_turn(data):
     y = np.asarray(data["y_validation"])
     rest = utility.left_out(y, 10)

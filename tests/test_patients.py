@@ -22,3 +22,11 @@ def test_a_label_that_nobody_has_leaves_draws_of_the_others():
     drawn = np.asarray(balanced(y, y).draw(jax.random.key(0), 100))
     assert drawn.shape == (100, 2)
     assert drawn[:, 0].mean() > 0.1
+
+
+def test_rows_that_fill_up_are_never_drawn():
+    rng = np.random.default_rng(0)
+    y = (rng.uniform(size=(1025, 1)) < 0.1).astype(np.float32)
+    patients = balanced(np.full((1025, 1), 7.0, np.float32), y)
+    assert len(patients.x) == 2048
+    assert (np.asarray(patients.draw(jax.random.key(1), 50000)) == 7.0).all()

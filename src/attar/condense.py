@@ -16,7 +16,7 @@ from attar.match import GRADIENTS, Lesson, Segment, distance, follow_own, walk
 from attar.models import Model
 from attar.paths import Path, pick
 from attar.patients import Patients
-from attar.recipe import Recipe
+from attar.recipe import Recipe, Selection
 from attar.seeds import stream
 from attar.segments import SAMPLERS
 
@@ -90,7 +90,7 @@ def begin(model: Model, paths: Path, patients: Patients, x: np.ndarray, y: np.nd
         segments, seen = jax.tree.map(lambda *parts: jnp.stack(parts), *zip(drawn, seen, strict=True))
         step_size = search_step_size(model, segments, seen, inputs, labels, recipe.student.steps)
     log_step = jnp.log(jnp.asarray(step_size, jnp.float32))
-    return State(
+    state = State(
         iteration=count,
         x=inputs,
         velocity=jnp.zeros_like(inputs),
@@ -113,6 +113,7 @@ def begin(model: Model, paths: Path, patients: Patients, x: np.ndarray, y: np.nd
         kept_iteration=count,
         best_scores=jnp.full(1 + GROUPS[recipe.selection.keep], -1.0),
     )
+    return jax.tree.map(lambda part: jnp.asarray(np.asarray(part)), state)
 
 
 def seedless(recipe: Recipe) -> Recipe:
@@ -207,9 +208,21 @@ def condense(
     while (done := int(state.iteration)) < total:
         snapshots = max(1, min(CHUNK, scorer.together(model, len(state.x)), (total - done) // every))
         length = min(every, total - done)
-        state, chunk = run_chunk(model, paths, patients, legal, scorer, seedless(recipe), state, key, snapshots, length)
-        watch(state, chunk)
+        state, passed = run_chunk(model, paths, patients, legal, seedless(recipe), state, key, snapshots, length)
+        scores = score(model, scorer, recipe.selection, passed.inputs, passed.labels)
+        state = choose(recipe.selection.keep, state, passed, scores)
+        watch(state, Chunk(passed.loss.ravel(), passed.step_size.ravel(), scores[:, 0]))
     return state
+
+
+class Passed(NamedTuple):
+    """A chunk before its snapshots are scored: loss and step size [snapshots, every], and the snapshots themselves."""
+
+    loss: Array
+    step_size: Array
+    inputs: Array
+    labels: Array
+    iterations: Array
 
 
 @partial(jax.jit, static_argnames=("model", "recipe", "snapshots", "every"))
@@ -218,14 +231,16 @@ def run_chunk(
     paths: Path,
     patients: Patients,
     legal: Legal,
-    scorer: Scorer,
     recipe: Recipe,
     state: State,
     key: Array,
     snapshots: int,
     every: int,
-) -> tuple[State, Chunk]:
-    """Take snapshots x every iterations, score each snapshot on the validation split, and choose one to keep."""
+) -> tuple[State, Passed]:
+    """Take snapshots x every iterations.
+
+    Compiled apart from `score`, whose shapes are those of the validation split and so differ from seed to seed.
+    """
 
     def iterate(state: State, _: None) -> tuple[State, tuple[Array, Array]]:
         step_key = jax.random.fold_in(key, state.iteration)
@@ -234,7 +249,7 @@ def run_chunk(
         loss, state = move(model, segment, seen, legal, recipe, state, step_key)
         return state, (loss, jnp.exp(state.log_step))
 
-    def snapshot(state: State, _: None) -> tuple[State, tuple[Array, Array, Array, Array, Array]]:
+    def snapshot(state: State, _: None) -> tuple[State, Passed]:
         state, (loss, step_size) = lax.scan(iterate, state, None, length=every)
         fine = state.streak == 0
         state = state._replace(
@@ -243,21 +258,30 @@ def run_chunk(
             good_y=jnp.where(fine, state.y, state.good_y),
             good_log_step=jnp.where(fine, state.log_step, state.good_log_step),
         )
-        return state, (loss, step_size, shown(legal, state.average, recipe), state.y, state.iteration)
+        return state, Passed(loss, step_size, shown(legal, state.average, recipe), state.y, state.iteration)
 
-    state, (loss, step_size, inputs, labels, iterations) = lax.scan(snapshot, state, None, length=snapshots)
-    scores = scorer.score(model, inputs, labels, recipe.selection)
-    best, passed = lax.scan(partial(consider, recipe.selection.keep), state.best_scores, scores)
-    latest = snapshots - 1 - jnp.argmax(passed[::-1])
-    some = passed.any()
-    state = state._replace(
-        kept_x=jnp.where(some, inputs[latest], state.kept_x),
-        kept_y=jnp.where(some, labels[latest], state.kept_y),
+    return lax.scan(snapshot, state, None, length=snapshots)
+
+
+@partial(jax.jit, static_argnames=("model", "settings"))
+def score(model: Model, scorer: Scorer, settings: Selection, inputs: Array, labels: Array) -> Array:
+    """Score snapshots on the validation split: [snapshots, 1 + groups]."""
+    return scorer.score(model, inputs, labels, settings)
+
+
+@partial(jax.jit, static_argnames="keep")
+def choose(keep: str, state: State, passed: Passed, scores: Array) -> State:
+    """Return the state with the snapshot that is to be kept of all so far."""
+    best, fine = lax.scan(partial(consider, keep), state.best_scores, scores)
+    latest = len(scores) - 1 - jnp.argmax(fine[::-1])
+    some = fine.any()
+    return state._replace(
+        kept_x=jnp.where(some, passed.inputs[latest], state.kept_x),
+        kept_y=jnp.where(some, passed.labels[latest], state.kept_y),
         kept_score=jnp.where(some, scores[latest, 0], state.kept_score),
-        kept_iteration=jnp.where(some, iterations[latest], state.kept_iteration),
+        kept_iteration=jnp.where(some, passed.iterations[latest], state.kept_iteration),
         best_scores=best,
     )
-    return state, Chunk(loss.ravel(), step_size.ravel(), scores[:, 0])
 
 
 def consider(keep: str, best: Array, scores: Array) -> tuple[Array, Array]:

@@ -8,6 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+ROUND = 1024
+"""Rows are filled up to a multiple of this with some that are never drawn: another seed's split needs no compiling."""
+
 
 @partial(jax.tree_util.register_dataclass, data_fields=["x", "shares"], meta_fields=[])
 @dataclass(frozen=True)
@@ -32,4 +35,6 @@ def balanced(x: np.ndarray, y: np.ndarray) -> Patients:
     positives = np.maximum(y.sum(axis=0), 1)
     negatives = np.maximum(len(y) - y.sum(axis=0), 1)
     shares = np.cumsum(np.where(y == 1, 0.5 / positives, 0.5 / negatives).mean(axis=1))
-    return Patients(jnp.asarray(x), jnp.asarray(shares / shares[-1], jnp.float32))
+    more = -len(x) % ROUND
+    inputs, ends = np.pad(x, ((0, more), (0, 0))), np.pad(shares / shares[-1], (0, more), constant_values=1.0)
+    return Patients(jnp.asarray(inputs), jnp.asarray(ends, jnp.float32))

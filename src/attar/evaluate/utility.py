@@ -12,12 +12,15 @@ import numpy as np
 from jax import Array, lax
 
 from attar import train
-from attar.evaluate.metrics import METRICS, average_precision, macro, per_label
+from attar.evaluate.metrics import METRICS, average_precision, counted, macro, per_label
 from attar.models import Model
 from attar.recipe import Evaluate, Training
 
 MEMORY = 32 * 2**20
 """Bytes of activations that small sets trained side by side may take."""
+
+ROUND = 256
+"""Validation patients are filled up to a multiple of this, so that another seed's split compiles nothing anew."""
 
 PATIENCE = 15
 """Epochs without a better score on validation after which training on all real rows ends."""
@@ -132,24 +135,40 @@ def left_out(y: np.ndarray, groups: int) -> np.ndarray:
     return np.stack([np.flatnonzero(group != index)[:rest] for index in range(groups)])
 
 
-@partial(jax.tree_util.register_dataclass, data_fields=["theta", "key", "x", "y", "rest"], meta_fields=[])
+@partial(
+    jax.tree_util.register_dataclass, data_fields=["theta", "key", "x", "y", "rows", "counts", "rest"], meta_fields=[]
+)
 @dataclass(frozen=True)
 class Scorer:
     """Scores many versions of a small set by the mean validation AUPRC of the same fresh networks trained on each.
 
-    `rest` [groups, rows] are the rows that are left without each group of patients.
+    Only the first `rows` of x and y are patients; the others, to a multiple of `ROUND`, rank below them and have no
+    label, which leaves AUPRC as it is. `counts` are the labels that have a part in the mean. `rest` [groups, rows] are
+    the rows that are left without each group of patients.
     """
 
     theta: Array
     key: Array
     x: Array
     y: Array
+    rows: Array
+    counts: Array
     rest: Array
 
     @classmethod
     def of(cls, theta: Array, key: Array, x: np.ndarray, y: np.ndarray, groups: int = 0) -> Self:
         """Return a scorer with these networks [networks, p] on these validation rows."""
-        return cls(theta, key, jnp.asarray(x), jnp.asarray(y), jnp.asarray(left_out(y, groups)))
+        more, rest = ROUND - len(x) % ROUND, left_out(y, groups)
+        nobody = np.full((len(rest), len(x) + more - rest.shape[1]), len(x))
+        return cls(
+            theta,
+            key,
+            jnp.asarray(np.pad(x, ((0, more), (0, 0)))),
+            jnp.asarray(np.pad(y, ((0, more), (0, 0)))),
+            jnp.asarray(np.int32(len(x))),
+            jnp.asarray(counted(y)),
+            jnp.asarray(np.concatenate([rest, nobody], axis=1)),
+        )
 
     def score(self, model: Model, inputs: Array, labels: Array, settings: Training) -> Array:
         """Return the scores [versions, 1 + groups] of inputs [versions, rows, features] with labels [versions, ...].
@@ -161,10 +180,11 @@ class Scorer:
             trained = fit_small(model, self.theta, *version, self.key, settings)
 
             def values(theta: Array) -> Array:
-                logits = predict(model, theta, version[0], self.x)
+                patients = jnp.arange(len(self.x))[:, None] < self.rows
+                logits = jnp.where(patients, predict(model, theta, version[0], self.x), -jnp.inf)
 
                 def among(logits: Array, y: Array) -> Array:
-                    return macro(per_label(average_precision, logits, y), self.y)
+                    return jnp.mean(per_label(average_precision, logits, y), where=self.counts)
 
                 parts = lax.map(lambda rows: among(logits[rows], self.y[rows]), self.rest)
                 return jnp.concatenate([among(logits, self.y)[None], parts])
