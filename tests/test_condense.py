@@ -188,10 +188,22 @@ def test_latest_is_the_last_snapshot_that_is_not_worse_than_the_best_beyond_chan
     start = jnp.full(1 + condense.GROUPS["latest"], -1.0)
     passed = {}
     for keep in ("latest", "best"):
-        best, kept = jax.lax.scan(lambda best, one, keep=keep: condense.consider(keep, best, one), start, scores)
+        snapshots = scores, jnp.ones(3, bool)
+        best, kept = jax.lax.scan(lambda best, one, keep=keep: condense.consider(keep, best, one), start, snapshots)
         np.testing.assert_array_equal(best, scores[0])
         passed[keep] = kept.tolist()
     assert passed == {"latest": [True, True, False], "best": [True, False, False]}
+
+
+@pytest.mark.parametrize(("keep", "kept"), [("latest", 80), ("best", 10)])
+def test_a_lucky_snapshot_of_the_first_iterations_counts_only_as_best(setting, keep, kept):
+    """Eight snapshots of 80 iterations, the first the luckiest, rows legal from the 56th on."""
+    resolved = recipe.load("default", {**QUICK, "selection.keep": keep, "inputs.iterations": 80, "inputs.harden": 0.7})
+    scores = jnp.full((8, 1 + condense.GROUPS[keep]), 0.5).at[0].set(0.9)
+    snapshots = jnp.arange(8.0)[:, None, None]
+    passed = condense.Passed(scores, scores, snapshots, snapshots, 10 * jnp.arange(1, 9))
+    state = condense.choose(resolved, setting.begin(resolved), passed, scores)
+    assert int(state.kept_iteration) == kept
 
 
 @pytest.mark.parametrize(

@@ -210,7 +210,7 @@ def condense(
         length = min(every, total - done)
         state, passed = run_chunk(model, paths, patients, legal, seedless(recipe), state, key, snapshots, length)
         scores = score(model, scorer, recipe.selection, passed.inputs, passed.labels)
-        state = choose(recipe.selection.keep, state, passed, scores)
+        state = choose(seedless(recipe), state, passed, scores)
         watch(state, Chunk(passed.loss.ravel(), passed.step_size.ravel(), scores[:, 0]))
     return state
 
@@ -269,10 +269,16 @@ def score(model: Model, scorer: Scorer, settings: Selection, inputs: Array, labe
     return scorer.score(model, inputs, labels, settings)
 
 
-@partial(jax.jit, static_argnames="keep")
-def choose(keep: str, state: State, passed: Passed, scores: Array) -> State:
-    """Return the state with the snapshot that is to be kept of all so far."""
-    best, fine = lax.scan(partial(consider, keep), state.best_scores, scores)
+@partial(jax.jit, static_argnames="recipe")
+def choose(recipe: Recipe, state: State, passed: Passed, scores: Array) -> State:
+    """Return the state with the snapshot that is to be kept of all so far.
+
+    "latest" looks only at those whose students saw legal rows: one of the first can be lucky, and is next to unmoved.
+    """
+    keep, settings = recipe.selection.keep, recipe.inputs
+    since = settings.harden * settings.iterations if keep == "latest" else 0
+    counts = passed.iterations >= since
+    best, fine = lax.scan(partial(consider, keep), state.best_scores, (scores, counts))
     latest = len(scores) - 1 - jnp.argmax(fine[::-1])
     some = fine.any()
     return state._replace(
@@ -284,16 +290,17 @@ def choose(keep: str, state: State, passed: Passed, scores: Array) -> State:
     )
 
 
-def consider(keep: str, best: Array, scores: Array) -> tuple[Array, Array]:
-    """Return the best scores so far, and whether a snapshot with these is to be kept in place of earlier ones.
+def consider(keep: str, best: Array, snapshot: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Return the best scores so far, and whether a snapshot is to be kept in place of earlier ones.
 
-    Scores are those of `Scorer`. Validation scores of one snapshot after another differ mostly by chance, and the best
-    of hundreds is the luckiest: "latest" keeps every snapshot that is not worse than the best by more than the standard
-    error of the difference, so the last of them stays.
+    It has scores, those of `Scorer`, and counts or does not. Validation scores of one snapshot after another differ
+    mostly by chance, and the best of hundreds is the luckiest: "latest" keeps every snapshot that is not worse than the
+    best by more than the standard error of the difference, so the last of them stays.
     """
-    best = jnp.where(scores[0] > best[0], scores, best)
+    scores, counts = snapshot
+    best = jnp.where(counts & (scores[0] > best[0]), scores, best)
     allowed = jackknife_error(best[1:] - scores[1:]) if keep == "latest" else 0.0
-    return best, best[0] - scores[0] <= allowed
+    return best, counts & (best[0] - scores[0] <= allowed)
 
 
 def shown(legal: Legal, x: Array, recipe: Recipe) -> Array:

@@ -241,7 +241,7 @@ def read_or_condense(
         chunks.append(chunk)
         watch.update(
             int(state.iteration),
-            f"loss {float(chunk.loss.mean()):.2f}, validation AUPRC {float(state.best_scores[0]):.3f}",
+            f"loss {float(chunk.loss.mean()):.2f}, validation AUPRC {float(chunk.score[-1]):.3f}",
         )
         saver.offer(lambda: {**state._asdict(), **history.to_arrays(chunks)})
 
