@@ -4,7 +4,8 @@
         [--rows ...]
 
 Prints the share of the full cohort's AUPRC that the exported table reaches, mean over seeds, and in brackets the mean
-difference to the default with its standard error over seeds. DATA and OUT as in table.py.
+difference to the default with its standard error over seeds. DATA is that of
+benchmarks/cohorts.py; OUT keeps the run folders, so that a second call continues and then only prints.
 """
 
 import argparse

@@ -78,7 +78,7 @@ class Chunk(NamedTuple):
 
 
 def begin(model: Model, paths: Path, patients: Patients, x: np.ndarray, y: np.ndarray, recipe: Recipe) -> State:
-    """Return the state before the first iteration."""
+    """Return the state before the first iteration, in the very types of later ones: the loop is compiled once."""
     inputs, labels = jnp.asarray(x), jnp.asarray(y)
     zero, count = jnp.zeros(()), jnp.zeros((), jnp.int32)
     step_size = recipe.student.step_size
@@ -239,7 +239,7 @@ def run_chunk(
 ) -> tuple[State, Passed]:
     """Take snapshots x every iterations.
 
-    Compiled apart from `score`, whose shapes are those of the validation split and so differ from seed to seed.
+    Compiled apart from `score`, whose shapes depend on the validation split.
     """
 
     def iterate(state: State, _: None) -> tuple[State, tuple[Array, Array]]:
