@@ -124,3 +124,15 @@ def test_a_small_set_is_trained_for_as_long_as_serves_validation_patients_best(d
 
     kept = utility.fit_lengths(model, theta, x[:40], y[:40], key, settings, settings.lengths)[int(np.argmax(curves))]
     np.testing.assert_allclose(found["auprc"], utility.measure(model, kept, x[:40], *test)["auprc"], rtol=1e-6)
+
+
+def test_scores_without_a_group_of_patients_are_those_of_the_others(data, model):
+    theta = train.fresh(model, jax.random.key(2), 3)
+    x, y = data["x_validation"], data["y_validation"]
+    rest = jnp.asarray(utility.left_out(np.asarray(y), 4))
+    found = utility.measure(model, theta, data["x_train"], x, y, rest)
+    plain = utility.measure(model, theta, data["x_train"], x, y)
+    np.testing.assert_array_equal(found["auprc"], plain["auprc"])
+    for group, rows in enumerate(rest):
+        others = utility.measure(model, theta, data["x_train"], x[rows], y[rows])["auprc"]
+        np.testing.assert_allclose(found["without"][:, group], others, rtol=1e-6)

@@ -330,6 +330,17 @@ def test_intervals_know_what_belongs_together(rng):
     assert utility.estimate(alone[:2])["low"] is None
 
 
+def test_the_interval_of_a_share_allows_for_who_was_tested(rng):
+    known = {"mean": 0.9, "low": 0.89, "high": 0.91}
+    values, full = rng.uniform(0.4, 0.5, 20), np.full(20, 0.5)
+    error = 1.96 * np.sqrt(19 / 20 * np.sum((values / full - np.mean(values / full)) ** 2))
+    found = utility.widened(known, values, full)
+    assert found["high"] - 0.9 == pytest.approx(np.hypot(0.01, error), abs=1e-3)
+    assert 0.9 - found["low"] == pytest.approx(np.hypot(0.01, error), abs=1e-3)
+    assert utility.widened(known, full, full) == known
+    assert utility.widened(known, np.array([]), full) == known
+
+
 def test_shares_of_the_same_initialisations_are_drawn_in_pairs(rng):
     full = rng.normal(0.6, 0.05, (10, 1))
     assert utility.share(0.9 * full, full) == {"mean": 0.9, "low": 0.9, "high": 0.9}

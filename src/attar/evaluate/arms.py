@@ -19,7 +19,10 @@ from attar.share import Share
 Scores = dict[str, Any]
 Set = tuple[np.ndarray, np.ndarray]
 Measured = dict[str, Any]
-"""Metrics [networks, labels] by name; "epochs" of networks that were trained on a small set."""
+"""Metrics [networks, labels] by name; "without" as `utility.measure` has it; "epochs" if trained on a small set."""
+
+GROUPS = 20
+"""Groups of test patients that are left out in turn, to learn how much of a share depends on who is tested."""
 
 
 def score_arms(
@@ -75,7 +78,8 @@ def trials(
     settings, key = recipe.evaluate, stream(recipe.seed, "evaluate")
     stopped = settings.model_copy(update={"epochs": settings.full_epochs})
     theta = train.fresh(model, key, settings.initialisations)
-    test = jnp.asarray(arrays.x_test), jnp.asarray(arrays.y_test)
+    rest = utility.left_out(arrays.y_test, GROUPS)
+    test = jnp.asarray(arrays.x_test), jnp.asarray(arrays.y_test), jnp.asarray(rest)
     validation = jnp.asarray(arrays.x_validation), jnp.asarray(arrays.y_validation)
 
     def large(x: np.ndarray, y: np.ndarray, seen: Callable[[int], None] = lambda epoch: None) -> Measured:
@@ -111,12 +115,16 @@ def arm(rows: int, measured: list[dict[str, Any]], y_test: np.ndarray, labels: S
     if len(measured) == 1 and "epochs" in measured[0]:
         result["epochs"] = measured[0]["epochs"]
     by_label: Scores = {name: {} for name in labels}
+    counts = np.asarray(counted(y_test))
     for metric in METRICS:
         values = np.concatenate([np.asarray(part[metric], np.float64) for part in measured])
-        whole = values[:, np.asarray(counted(y_test))].mean(axis=1)
+        whole = values[:, counts].mean(axis=1)
         result[metric] = _spread(whole) | {"values": whole.tolist()}
         for index, name in enumerate(labels):
             by_label[name][metric] = _spread(values[:, index])
+    if all("without" in part for part in measured):
+        without = np.concatenate([np.asarray(part["without"], np.float64) for part in measured])
+        result["auprc"]["without"] = without[..., counts].mean(axis=(0, 2)).tolist()
     return result | ({"labels": by_label} if len(labels) > 1 else {})
 
 

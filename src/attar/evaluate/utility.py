@@ -87,18 +87,26 @@ def predict(model: Model, theta: Array, trained_on: Array, x: Array) -> Array:
 
 
 @partial(jax.jit, static_argnames="model")
-def measure(model: Model, theta: Array, trained_on: Array, x: Array, y: Array) -> dict[str, Array]:
-    """Return each metric of networks [networks, p] on real rows, {name: [networks, labels]}."""
+def measure(
+    model: Model, theta: Array, trained_on: Array, x: Array, y: Array, rest: Array | None = None
+) -> dict[str, Array]:
+    """Return each metric of networks [networks, p] on real rows, {name: [networks, labels]}.
+
+    With `rest` [groups, rows] also "without": AUPRC [networks, groups, labels] without each group of patients.
+    """
 
     def one(theta: Array) -> dict[str, Array]:
         logits = predict(model, theta, trained_on, x)
-        return {name: per_label(metric, logits, y) for name, metric in METRICS.items()}
+        found = {name: per_label(metric, logits, y) for name, metric in METRICS.items()}
+        if rest is not None:
+            found["without"] = lax.map(lambda rows: per_label(average_precision, logits[rows], y[rows]), rest)
+        return found
 
     return lax.map(one, theta)
 
 
-Rows = tuple[Array, Array]
-"""Real patients: inputs [rows, features] and labels [rows, labels]."""
+Rows = tuple[Array, ...]
+"""Real patients: inputs [rows, features], labels [rows, labels] and, if that is asked, `left_out` of them."""
 
 
 @partial(jax.jit, static_argnames=("model", "settings"))

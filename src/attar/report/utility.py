@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from attar.evaluate.utility import jackknife_error
 from attar.report.source import Facts, Source, rounded
 from attar.show import ARMS
 
@@ -73,7 +74,8 @@ def arms(source: Source, scores: dict[str, Any]) -> list[Facts]:
         row: Facts = {"arm": name, "words": words(source, name), "rows": arm["rows"]}
         for metric in ("auroc", "auprc"):
             row[metric] = estimate(grouped(arm[metric]["values"], groups))
-        row["share"] = share(grouped(arm["auprc"]["values"], groups), full)
+        without = [np.asarray(part["auprc"].get("without", [])) for part in (arm, scores["full"])]
+        row["share"] = widened(share(grouped(arm["auprc"]["values"], groups), full), *without)
         rows.append(row)
     return rows
 
@@ -118,6 +120,18 @@ def share(values: np.ndarray, full: np.ndarray) -> Facts:
         below = _means(full) if values.shape == full.shape else _means(full, seed=1)
         low, high = _percentiles(_means(values) / below)
     return {"mean": rounded(values.mean() / full.mean()), "low": low, "high": high}
+
+
+def widened(share: Facts, without: np.ndarray, full_without: np.ndarray) -> Facts:
+    """Return a share whose interval also allows for who was tested: a jackknife over groups of test patients.
+
+    Both AUPRC come without each group in turn; those of a run that has none keep the interval of its initialisations.
+    """
+    if share["low"] is None or not len(without) or len(without) != len(full_without):
+        return share
+    error, mean = 1.96 * float(jackknife_error(without / full_without)), share["mean"]
+    low, high = mean - np.hypot(mean - share["low"], error), mean + np.hypot(share["high"] - mean, error)
+    return {"mean": mean, "low": rounded(low), "high": rounded(high)}
 
 
 def _means(values: np.ndarray, seed: int = 0) -> np.ndarray:
