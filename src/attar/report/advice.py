@@ -29,8 +29,8 @@ def too_few_to_tell(source: Source, arms: Facts) -> str | None:
     if fewest >= FEW_TESTED:
         return None
     return (
-        f"Only about {fewest:.0f} test patients are of the rarest class: the share above is uncertain by more than its "
-        "interval says. Compare several seeds (--seed 1, --seed 2) before changing anything."
+        f"Only about {fewest:.0f} test patients are of the rarest class: the share above is uncertain, and its "
+        "interval only rough. Compare several seeds (--seed 1, --seed 2) before changing anything."
     )
 
 
