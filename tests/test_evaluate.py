@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attar import recipe, train
-from attar.evaluate import utility
+from attar.evaluate import arms, utility
 from attar.models.mlp import MLP
 from attar.prepare import prepare
 from conftest import QUICK
@@ -136,3 +136,11 @@ def test_scores_without_a_group_of_patients_are_those_of_the_others(data, model)
     for group, rows in enumerate(rest):
         others = utility.measure(model, theta, data["x_train"], x[rows], y[rows])["auprc"]
         np.testing.assert_allclose(found["without"][:, group], others, rtol=1e-6)
+
+
+def test_an_arm_says_nothing_without_a_group_that_has_all_positives():
+    measured = {"auroc": np.full((2, 1), 0.7), "auprc": np.full((2, 1), 0.5), "without": np.full((2, 4, 1), 0.4)}
+    y = np.array([[1], [0], [0], [0]])
+    assert arms.arm(4, [measured], y, ["died"])["auprc"]["without"] == pytest.approx([0.4] * 4)
+    measured["without"][:, 2] = np.nan
+    assert "without" not in arms.arm(4, [measured], y, ["died"])["auprc"]

@@ -123,8 +123,10 @@ def arm(rows: int, measured: list[dict[str, Any]], y_test: np.ndarray, labels: S
         for index, name in enumerate(labels):
             by_label[name][metric] = _spread(values[:, index])
     if all("without" in part for part in measured):
-        without = np.concatenate([np.asarray(part["without"], np.float64) for part in measured])
-        result["auprc"]["without"] = without[..., counts].mean(axis=(0, 2)).tolist()
+        each = np.concatenate([np.asarray(part["without"], np.float64) for part in measured])
+        without = each[..., counts].mean(axis=(0, 2))
+        if np.isfinite(without).all():  # else one group has all positives
+            result["auprc"]["without"] = without.tolist()
     return result | ({"labels": by_label} if len(labels) > 1 else {})
 
 
