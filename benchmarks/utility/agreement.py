@@ -2,7 +2,7 @@
 
     uv run benchmarks/utility/agreement.py DATA OUT [--cohorts covid wide] [--seeds 10 11] [--per-class 50]
 
-Each teacher, networks trained on the exported table, and a logistic regression on all training patients are compared
+Each teacher, networks trained on the condensed arrays, and a logistic regression on all training patients are compared
 with the mean logit of all teachers on validation and test patients: by the correlation of logits, both classes
 weighing the same, and by the AUPRC expected if every patient had the outcome with the teachers' probability, as a share
 of the teachers' own. Beyond the weights, no label of those patients is looked at. DATA is that of
