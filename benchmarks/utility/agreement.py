@@ -1,6 +1,7 @@
 """How much of what its teachers know a condensed set carries, measured with less chance than AUPRC on test labels.
 
     uv run benchmarks/utility/agreement.py DATA OUT [--cohorts covid wide] [--seeds 10 11] [--per-class 50]
+        [--set method=mtt]
 
 Each teacher, networks trained on the condensed arrays, and a logistic regression on all training patients are compared
 with the mean logit of all teachers on validation and test patients: by the correlation of logits, both classes
@@ -11,6 +12,7 @@ benchmarks/cohorts.py; OUT keeps the run folders.
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +22,7 @@ from sklearn.linear_model import LogisticRegression
 
 from attar import Cohort, train
 from attar.evaluate import utility
+from attar.recipe import parse_overrides
 from attar.run import begin, load
 from attar.seeds import stream
 from attar.storage import Vault
@@ -41,9 +44,8 @@ def expected_auprc(logits: np.ndarray, chances: np.ndarray) -> float:
     return float((ranked * ranked.cumsum() / np.arange(1, len(ranked) + 1)).sum() / ranked.sum())
 
 
-def measure(cohort: Cohort, out: Path, name: str, seed: int, per_class: int) -> list[str]:
+def measure(cohort: Cohort, out: Path, name: str, seed: int, settings: dict[str, Any]) -> list[str]:
     """Return the cells of one run: its share of full, then both figures of those compared with the teachers."""
-    settings = {"per_class": per_class}
     arms = run(cohort, out, name, seed, settings)
     place = folder(cohort, out, name, seed, settings)
     stored, tiny = Run(place), load(place)
@@ -91,13 +93,15 @@ def main() -> None:
     parser.add_argument("--cohorts", nargs="+", default=["covid", "wide", "support2"], choices=list(COHORTS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[10])
     parser.add_argument("--per-class", type=int, default=50)
+    parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", dest="settings")
     words = parser.parse_args()
+    settings = {"per_class": words.per_class, **parse_overrides(words.settings)}
     print("| cohort, seed | share of full | each teacher | networks on the set | regression on all patients |")
     print("|---|---|---|---|---|")
     for name in words.cohorts:
         cohort = COHORTS[name](words.data)
         for seed in words.seeds:
-            cells = measure(cohort, words.out, name, seed, words.per_class)
+            cells = measure(cohort, words.out, name, seed, settings)
             print(f"| {name}, {seed} | {' | '.join(cells)} |", flush=True)
 
 

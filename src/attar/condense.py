@@ -1,4 +1,4 @@
-"""The outer loop: move the condensed patients until a student trained on them follows the paths; keep the best."""
+"""The outer loop: move the condensed patients until students follow the paths and stay at their ends; keep the best."""
 
 import math
 from collections.abc import Callable
@@ -19,6 +19,7 @@ from attar.patients import Patients
 from attar.recipe import Recipe, Selection
 from attar.seeds import stream
 from attar.segments import SAMPLERS
+from attar.stay import Goal, goal, learn
 
 CHUNK = 20
 """Snapshots at most between two looks at the world: progress, saving, interruption."""
@@ -36,11 +37,17 @@ SHORTEST = 0.01
 DRAWS = 8
 """How often at most."""
 
+TINY = 1e-12
+"""Size of gradients below which they are nothing."""
+
 GROUPS = {"best": 0, "latest": 10}
 """Groups of validation patients that are left out in turn, to learn how much of a difference in scores is chance."""
 
 BATCHES, PATIENTS = 2, 100
 """Numbers of an iteration's key from which its batches and its patients are drawn; 0 and 1 are of path and segment."""
+
+SQUARES = 0.99
+"""Decay of the mean square of gradients that steps are divided by once the paths are followed."""
 
 
 class State(NamedTuple):
@@ -49,6 +56,7 @@ class State(NamedTuple):
     iteration: Array
     x: Array
     velocity: Array
+    square: Array
     average: Array
     y: Array
     label_velocity: Array
@@ -70,10 +78,11 @@ class State(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """What happened in a chunk: per iteration the loss and step size, per snapshot the validation AUPRC."""
+    """What happened in a chunk: per iteration the loss and step size, per snapshot its iteration and validation AUPRC."""
 
     loss: Array | np.ndarray
     step_size: Array | np.ndarray
+    scored: Array | np.ndarray
     score: Array | np.ndarray
 
 
@@ -94,6 +103,7 @@ def begin(model: Model, paths: Path, patients: Patients, x: np.ndarray, y: np.nd
         iteration=count,
         x=inputs,
         velocity=jnp.zeros_like(inputs),
+        square=zero,
         average=inputs,
         y=labels,
         label_velocity=jnp.zeros_like(labels),
@@ -174,9 +184,9 @@ def count_moments(recipe: Recipe) -> int:
     return max(count for count in range(1, most + 1) if steps % count == 0)
 
 
-def draw_batches(recipe: Recipe, rows: int, key: Array) -> Array | None:
+def draw_batches(recipe: Recipe, rows: int, steps: int, key: Array) -> Array | None:
     """Draw which rows each student step sees, [steps, batch], in passes over all whole batches; None if it sees all."""
-    steps, named = recipe.student.steps, {"all": rows, "auto": max(2 * recipe.per_class, 256)}
+    named = {"all": rows, "auto": max(2 * recipe.per_class, 256)}
     batch = named.get(str(recipe.student.batch)) or int(recipe.student.batch)
     if batch >= rows:
         return None
@@ -203,16 +213,35 @@ def condense(
     watch: Callable[[State, Chunk], None] = lambda state, chunk: None,
 ) -> State:
     """Run the outer loop from `state` to its end; `watch` sees the state after each chunk of snapshots."""
-    every, total = recipe.selection.every, recipe.inputs.iterations
-    key = stream(recipe.seed, "condense")
-    while (done := int(state.iteration)) < total:
-        snapshots = max(1, min(CHUNK, scorer.together(model, len(state.x)), (total - done) // every))
-        length = min(every, total - done)
-        state, passed = run_chunk(model, paths, patients, legal, seedless(recipe), state, key, snapshots, length)
+    every, follows = recipe.selection.every, recipe.inputs.iterations
+    key, wanted = stream(recipe.seed, "condense"), None
+    while (done := int(state.iteration)) < recipe.iterations:
+        if done >= follows and wanted is None:
+            wanted = goal(model, paths, patients)
+        if done == follows:
+            state = turn(state)
+        left = (follows if done < follows else recipe.iterations) - done
+        snapshots = max(1, min(CHUNK, scorer.together(model, len(state.x)), left // every))
+        length = min(every, left)
+        state, passed = run_chunk(
+            model, paths, patients, wanted, legal, seedless(recipe), state, key, snapshots, length
+        )
         scores = score(model, scorer, recipe.selection, passed.inputs, passed.labels)
         state = choose(seedless(recipe), state, passed, scores)
-        watch(state, Chunk(passed.loss.ravel(), passed.step_size.ravel(), scores[:, 0]))
+        watch(state, Chunk(passed.loss.ravel(), passed.step_size.ravel(), passed.iterations, scores[:, 0]))
     return state
+
+
+def turn(state: State) -> State:
+    """Return the state with which students begin to stay: the patients averaged so far, at rest."""
+    return state._replace(
+        x=state.average,
+        velocity=jnp.zeros_like(state.velocity),
+        label_velocity=jnp.zeros_like(state.label_velocity),
+        reach=jnp.ones_like(state.reach),
+        good_x=state.average,
+        streak=jnp.zeros_like(state.streak),
+    )
 
 
 class Passed(NamedTuple):
@@ -230,6 +259,7 @@ def run_chunk(
     model: Model,
     paths: Path,
     patients: Patients,
+    wanted: Goal | None,
     legal: Legal,
     recipe: Recipe,
     state: State,
@@ -237,13 +267,16 @@ def run_chunk(
     snapshots: int,
     every: int,
 ) -> tuple[State, Passed]:
-    """Take snapshots x every iterations.
+    """Take snapshots x every iterations: students follow the paths, or, if a goal is given, stay there.
 
     Compiled apart from `score`, whose shapes depend on the validation split.
     """
 
     def iterate(state: State, _: None) -> tuple[State, tuple[Array, Array]]:
         step_key = jax.random.fold_in(key, state.iteration)
+        if wanted is not None:
+            loss, state = hold(model, wanted, legal, recipe, state, step_key)
+            return state, (loss, jnp.exp(state.log_step))
         segment = draw_segment(paths, recipe, step_key, state.iteration)
         seen = draw_patients(patients, recipe, step_key)
         loss, state = move(model, segment, seen, legal, recipe, state, step_key)
@@ -275,8 +308,8 @@ def choose(recipe: Recipe, state: State, passed: Passed, scores: Array) -> State
 
     "latest" looks only at those whose students saw legal rows: one of the first can be lucky, and is next to unmoved.
     """
-    keep, settings = recipe.selection.keep, recipe.inputs
-    since = settings.harden * settings.iterations if keep == "latest" else 0
+    keep = recipe.selection.keep
+    since = legal_since(recipe) if keep == "latest" else 0
     counts = passed.iterations >= since
     best, fine = lax.scan(partial(consider, keep), state.best_scores, (scores, counts))
     latest = len(scores) - 1 - jnp.argmax(fine[::-1])
@@ -313,19 +346,26 @@ def hardened(legal: Legal, x: Array, recipe: Recipe, iteration: Array) -> Array:
 
     A flag that is 0 or 1 from the first iteration on moves only by jumps, and the rest has to follow each of them.
     """
-    way = share_of_run(iteration, recipe) / recipe.inputs.harden if recipe.inputs.harden else 1.0
-    return x + jnp.minimum(way, 1.0) * (shown(legal, x, recipe) - x)
+    first, last = last_part(recipe)[0], legal_since(recipe)
+    way = (iteration - first) / (last - first) if recipe.inputs.harden else 1.0
+    return x + jnp.clip(way, 0.0, 1.0) * (shown(legal, x, recipe) - x)
 
 
-def share_of_run(iteration: Array, recipe: Recipe) -> Array:
-    """Return how much of a run's iterations are done."""
-    return iteration / recipe.inputs.iterations
+def last_part(recipe: Recipe) -> tuple[int, int]:
+    """Return where the last part of a run begins and ends: students stay, or, if none do, follow the paths."""
+    return (recipe.inputs.iterations if recipe.stay.iterations else 0), recipe.iterations
 
 
-def falling(recipe: Recipe, iteration: Array) -> Array | float:
-    """Return the share of the inputs' step size that is left: it falls to 0 over the last iterations."""
+def legal_since(recipe: Recipe) -> float:
+    """Return the iteration from which on students see legal rows: they harden in the last part of a run."""
+    first, last = last_part(recipe)
+    return first + recipe.inputs.harden * (last - first)
+
+
+def falling(recipe: Recipe, done: Array) -> Array | float:
+    """Return the share of the inputs' step size that is left when this share of a part's iterations is done."""
     decay = recipe.inputs.decay
-    return jnp.minimum((1 - share_of_run(iteration, recipe)) / decay, 1.0) if decay else 1.0
+    return jnp.minimum((1 - done) / decay, 1.0) if decay else 1.0
 
 
 def move(
@@ -338,13 +378,13 @@ def move(
     settings, student = recipe.inputs, recipe.student
     learned = settings.labels == "learned"
     step_size = jnp.exp(state.log_step)
-    batches = draw_batches(recipe, len(state.x), jax.random.fold_in(key, BATCHES))
+    batches = draw_batches(recipe, len(state.x), student.steps, jax.random.fold_in(key, BATCHES))
     lesson = Lesson(hardened(legal, state.x, recipe, state.iteration), state.y, step_size, batches, seen)
     match = GRADIENTS[student.gradient](model, segment, lesson, student.steps, learned)
 
     velocity = settings.momentum * state.velocity + match.inputs
     log_step_velocity = settings.student_momentum * state.log_step_velocity + step_size * match.step_size
-    reach = state.reach * falling(recipe, state.iteration)
+    reach = state.reach * falling(recipe, state.iteration / settings.iterations)
     x = state.x - settings.step_size * (len(state.x) if settings.per_row else 1) * reach * velocity
     x = legal.inside(x) if settings.rows == "legal" else x
     moved = state._replace(
@@ -359,8 +399,45 @@ def move(
         label_velocity = settings.momentum * state.label_velocity + match.labels
         y = jnp.clip(state.y - settings.label_step * reach * label_velocity, 0.0, 1.0)
         moved = moved._replace(y=y, label_velocity=label_velocity)
+    return match.loss, guarded(recipe, state, moved, match.loss)
+
+
+def hold(
+    model: Model, wanted: Goal, legal: Legal, recipe: Recipe, state: State, key: Array
+) -> tuple[Array, State]:
+    """Take one outer iteration after the paths were followed: train a student as receivers do, and move the set.
+
+    Inputs move by `stay.step_size` in the root mean square, however steep the loss is: momentum and Adam's division by
+    the size of past gradients, with one size for the whole set.
+    """
+    settings, past = recipe.inputs, state.iteration - recipe.inputs.iterations
+    x = hardened(legal, state.x, recipe, state.iteration)
+    batches = draw_batches(recipe, len(x), recipe.stay.steps, jax.random.fold_in(key, BATCHES))
+    learned = learn(model, wanted, x, state.y, batches, recipe, jax.random.fold_in(key, PATIENTS))
+    square = SQUARES * state.square + (1 - SQUARES) * jnp.mean(learned.inputs**2)
+    velocity = settings.momentum * state.velocity + (1 - settings.momentum) * learned.inputs
+    size = jnp.sqrt(square / (1 - SQUARES ** (past + 1.0))) * (1 - settings.momentum ** (past + 1.0))
+    reach = state.reach * falling(recipe, past / recipe.stay.iterations)
+    x = state.x - recipe.stay.step_size * reach * velocity / jnp.maximum(size, TINY)
+    x = legal.inside(x) if settings.rows == "legal" else x
+    moved = state._replace(
+        x=x,
+        velocity=velocity,
+        square=square,
+        average=settings.average * state.average + (1 - settings.average) * x,
+        streak=jnp.zeros_like(state.streak),
+    )
+    if settings.labels == "learned":
+        label_velocity = settings.momentum * state.label_velocity + learned.labels
+        y = jnp.clip(state.y - settings.label_step * reach * label_velocity, 0.0, 1.0)
+        moved = moved._replace(y=y, label_velocity=label_velocity)
+    return learned.loss, guarded(recipe, state, moved, learned.loss)
+
+
+def guarded(recipe: Recipe, state: State, moved: State, loss: Array) -> State:
+    """Return the state after an iteration: moved, or, if that is unsound, as it was or as it last was sound."""
     finite = [jnp.all(jnp.isfinite(part)) for part in (moved.x, moved.y, moved.log_step)]
-    sound = (match.loss <= settings.loss_limit) & jnp.all(jnp.stack(finite))
+    sound = (loss <= recipe.inputs.loss_limit) & jnp.all(jnp.stack(finite))
     skipped = state._replace(streak=state.streak + 1, skipped=state.skipped + 1)
     rolled_back = skipped._replace(
         x=state.good_x,
@@ -377,4 +454,4 @@ def move(
     )
     unsound = jax.tree.map(partial(jnp.where, skipped.streak >= PATIENCE), rolled_back, skipped)
     state = jax.tree.map(partial(jnp.where, sound), moved, unsound)
-    return match.loss, state._replace(iteration=state.iteration + 1)
+    return state._replace(iteration=state.iteration + 1)

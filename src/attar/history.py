@@ -25,12 +25,12 @@ def from_arrays(saved: dict[str, np.ndarray]) -> Chunk:
     return Chunk(*(saved[_PREFIX + field] for field in Chunk._fields))
 
 
-def table(chunks: Sequence[Chunk], every: int) -> pd.DataFrame:
-    """Return one row an iteration; validation AUPRC where a snapshot was scored, every so many."""
+def table(chunks: Sequence[Chunk]) -> pd.DataFrame:
+    """Return one row an iteration; validation AUPRC where a snapshot was scored."""
     whole = join(chunks)
     iterations = np.arange(1, len(whole.loss) + 1)
     scores = np.full(len(iterations), np.nan, np.float32)
-    scores[np.minimum(every * np.arange(1, len(whole.score) + 1), len(iterations)) - 1] = whole.score
+    scores[np.asarray(whole.scored) - 1] = whole.score
     return pd.DataFrame(
         {"iteration": iterations, "loss": whole.loss, "step_size": whole.step_size, "val_auprc": scores}
     )

@@ -20,11 +20,15 @@ class Patients:
     x: Array
     shares: Array
 
+    def rows(self, key: Array, count: int) -> Array:
+        """Draw the rows of patients [count]."""
+        chosen = jnp.searchsorted(self.shares, jax.random.uniform(key, (count,)))
+        return jnp.minimum(chosen, len(self.x) - 1)
+
     @partial(jax.jit, static_argnames="count")
     def draw(self, key: Array, count: int) -> Array:
         """Draw patients [count, features]."""
-        chosen = jnp.searchsorted(self.shares, jax.random.uniform(key, (count,)))
-        return self.x[jnp.minimum(chosen, len(self.x) - 1)]
+        return self.x[self.rows(key, count)]
 
 
 def balanced(x: np.ndarray, y: np.ndarray) -> Patients:

@@ -122,7 +122,23 @@ class Inputs(Section):
     loss_limit: Positive
 
 
-class Selection(Training):
+class Stay(Section):
+    """What students must still know that train on as receivers do, after the paths were followed."""
+
+    iterations: Annotated[int, Field(ge=0)]
+    steps: Count
+    least: Count
+    window: Count
+    step_size: Positive
+
+
+class Receiving(Training):
+    """Training on a small set."""
+
+    weight_decay: NonNegative
+
+
+class Selection(Receiving):
     """Which iteration is kept."""
 
     keep: Literal["latest", "best"]
@@ -130,7 +146,7 @@ class Selection(Training):
     initialisations: Count
 
 
-class Evaluate(Training):
+class Evaluate(Receiving):
     """Final scores on the test split."""
 
     tries: Annotated[tuple[Positive, ...], Field(min_length=1)]
@@ -158,8 +174,14 @@ class Recipe(Section):
     segments: Segments
     student: Student
     inputs: Inputs
+    stay: Stay
     selection: Selection
     evaluate: Evaluate
+
+    @property
+    def iterations(self) -> int:
+        """How often the condensed patients are moved in all."""
+        return self.inputs.iterations + self.stay.iterations
 
     def toml(self) -> str:
         """Return the resolved settings as TOML."""

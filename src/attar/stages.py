@@ -246,7 +246,7 @@ def read_or_condense(
         saver.offer(lambda: {**state._asdict(), **history.to_arrays(chunks)})
 
     with journal.stage("condense"):
-        watch.stage("condense", recipe.inputs.iterations, int(state.iteration) if state else 0)
+        watch.stage("condense", recipe.iterations, int(state.iteration) if state else 0)
         patients = balanced(data.x_train, data.y_train)
         state = state or condense.begin(model, paths, patients, start.x, start.y, recipe)
         key = stream(recipe.seed, "selection")
@@ -256,7 +256,7 @@ def read_or_condense(
         state = condense.condense(model, paths, patients, legal(data.preparation), scorer, recipe, state, seen)
         if state.skipped:
             watch.say(guard_note(state, recipe))
-        run.write_table("history.parquet", history.table(chunks, recipe.selection.every))
+        run.write_table("history.parquet", history.table(chunks))
         kept = {"x": state.kept_x, "y": state.kept_y, "source": start.source, "step_size": jnp.exp(state.log_step)}
         kept |= {"iteration": state.kept_iteration, "score": state.kept_score}
         kept |= {"skipped": state.skipped, "rolled_back": state.rollbacks}
@@ -267,7 +267,7 @@ def read_or_condense(
 def guard_note(state: condense.State, recipe: Recipe) -> str:
     """Say what the guards did and what to change."""
     return (
-        f"{int(state.skipped)} of {recipe.inputs.iterations} steps were skipped because the matching loss was above "
+        f"{int(state.skipped)} of {recipe.iterations} steps were skipped because the matching loss was above "
         f"{recipe.inputs.loss_limit:g} or not finite, and the inputs were rolled back {int(state.rollbacks)} times. "
         "If that is many, lower inputs.step_size or student.step_size."
     )

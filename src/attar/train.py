@@ -39,6 +39,11 @@ def stride(step_size: float, y: Array) -> float:
     return step_size * math.sqrt(y.shape[1])
 
 
+def shrinkage(weight_decay: float, y: Array) -> float:
+    """Return the weight decay for labels [rows, labels], of which each has only its part of the loss, a mean."""
+    return weight_decay / y.shape[1]
+
+
 def fresh(model: Model, key: Array, count: int) -> Array:
     """Draw `count` fresh networks [count, p]."""
     return jax.vmap(model.init)(jax.random.split(key, count))
@@ -88,15 +93,16 @@ def step(
     momentum: Array,
     share: Array,
     direction: Direction = gradient,
+    weight_decay: float = 0.0,
 ) -> Fit:
     """Move every network by one step on the same batch; the step size is `share` of its first value."""
     keep = keep_masks(key, model, fit.theta.shape[0], task.x.shape[0])
     moves = jax.vmap(direction, (None, 0, None, 0, None))(model, fit.theta, task, keep, share)
-    velocity = momentum * fit.velocity + moves
+    velocity = momentum * fit.velocity + moves + (weight_decay * fit.theta if weight_decay else 0.0)
     return Fit(fit.theta - share * step_size * velocity, velocity)
 
 
-@partial(jax.jit, static_argnames=("model", "batch", "direction"))
+@partial(jax.jit, static_argnames=("model", "batch", "direction", "weight_decay"))
 def epoch(
     model: Model,
     fit: Fit,
@@ -107,6 +113,7 @@ def epoch(
     batch: int,
     left: tuple[float, float] = (1.0, 1.0),
     direction: Direction = gradient,
+    weight_decay: float = 0.0,
 ) -> Fit:
     """Pass once over the rows in a fresh order; rows left over after the last whole batch wait for the next pass.
 
@@ -114,7 +121,7 @@ def epoch(
     """
     rows = task.x.shape[0]
     if rows <= batch:
-        return step(model, fit, task, key, step_size, momentum, jnp.asarray(left[0]), direction)
+        return step(model, fit, task, key, step_size, momentum, jnp.asarray(left[0]), direction, weight_decay)
     key, order_key = jax.random.split(key)
     steps = rows // batch
     order = jax.random.permutation(order_key, rows)[: steps * batch].reshape(steps, batch)
@@ -125,6 +132,6 @@ def epoch(
     def one(fit: Fit, part: tuple[Array, Array, Array | None, Array, Array]) -> tuple[Fit, None]:
         x, y, weights, key, share = part
         batch_task = Task(x, y, task.offset, weights)
-        return step(model, fit, batch_task, key, step_size, momentum, share, direction), None
+        return step(model, fit, batch_task, key, step_size, momentum, share, direction, weight_decay), None
 
     return lax.scan(one, fit, (inputs, labels, weights, jax.random.split(key, steps), shares))[0]

@@ -14,7 +14,7 @@ from jax import Array, lax
 from attar import train
 from attar.evaluate.metrics import METRICS, average_precision, counted, macro, per_label
 from attar.models import Model
-from attar.recipe import Evaluate, Training
+from attar.recipe import Evaluate, Receiving
 
 MEMORY = 32 * 2**20
 """Bytes of activations that small sets trained side by side may take."""
@@ -26,13 +26,13 @@ PATIENCE = 15
 """Epochs without a better score on validation after which training on all real rows ends."""
 
 
-def fit_small(model: Model, theta: Array, x: Array, y: Array, key: Array, settings: Training) -> Array:
+def fit_small(model: Model, theta: Array, x: Array, y: Array, key: Array, settings: Receiving) -> Array:
     """Train networks [networks, p] on all rows of a small set at once, as often as its receiver would."""
     return fit_lengths(model, theta, x, y, key, settings, (settings.epochs,))[0]
 
 
 def fit_lengths(
-    model: Model, theta: Array, x: Array, y: Array, key: Array, settings: Training, lengths: tuple[int, ...]
+    model: Model, theta: Array, x: Array, y: Array, key: Array, settings: Receiving, lengths: tuple[int, ...]
 ) -> Array:
     """Train networks [networks, p] as `fit_small` does; return them after each of these epochs [lengths, networks, p].
 
@@ -41,8 +41,8 @@ def fit_lengths(
     task, keys = train.Task(x, y, jnp.zeros(y.shape[1])), jax.random.split(key, lengths[-1])
 
     def one(fit: train.Fit, key: Array) -> tuple[train.Fit, None]:
-        stride = train.stride(settings.step_size, y)
-        return train.epoch(model, fit, task, key, stride, settings.momentum, len(x)), None
+        stride, decay = train.stride(settings.step_size, y), train.shrinkage(settings.weight_decay, y)
+        return train.epoch(model, fit, task, key, stride, settings.momentum, len(x), weight_decay=decay), None
 
     fit, reached = train.begin(theta), []
     for done, length in pairwise((0, *lengths)):
@@ -178,7 +178,7 @@ class Scorer:
             jnp.asarray(np.concatenate([rest, nobody], axis=1)),
         )
 
-    def score(self, model: Model, inputs: Array, labels: Array, settings: Training) -> Array:
+    def score(self, model: Model, inputs: Array, labels: Array, settings: Receiving) -> Array:
         """Return the scores [versions, 1 + groups] of inputs [versions, rows, features] with labels [versions, ...].
 
         First on all patients, then without each group of them.

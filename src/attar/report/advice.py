@@ -48,7 +48,7 @@ def cut_short(source: Source, arms: Facts) -> str | None:
 
 def skipped(source: Source, arms: Facts) -> str | None:
     """Steps that the guards skipped were wasted."""
-    share = source.manifest["guards"].get("skipped", 0) / source.recipe.inputs.iterations
+    share = source.manifest["guards"].get("skipped", 0) / source.recipe.iterations
     if share < 0.05:
         return None
     smaller = source.recipe.inputs.step_size / 3

@@ -49,7 +49,7 @@ def guards(source: Source) -> str:
     if not skipped:
         return "No guard was needed: every matching loss was finite and below the limit."
     return (
-        f"{skipped:,} of {recipe.inputs.iterations:,} steps were skipped because the matching loss was above "
+        f"{skipped:,} of {recipe.iterations:,} steps were skipped because the matching loss was above "
         f"{recipe.inputs.loss_limit:g} or not finite, and the patients were taken back to their last good state "
         f"{back:,} {'time' if back == 1 else 'times'}."
     )
