@@ -23,6 +23,7 @@ SHORT = {
     "inputs.decay": 0.0,
     "inputs.average": 0.0,
     "selection.keep": "best",
+    "stay.iterations": 0,
 }
 """Match as the paper does, which compiles in two thirds of the time."""
 

@@ -118,11 +118,11 @@ def test_rows_harden_little_by_little_and_steps_fall_to_nothing(setting):
     for iteration, way in ((0, 0.0), (25, 0.5), (50, 1.0), (90, 1.0)):
         seen = condense.hardened(setting.rules, x, resolved, jnp.int32(iteration))
         np.testing.assert_allclose(seen, x + way * (legal_rows - x), atol=1e-5)
-    steps = [float(condense.falling(resolved, jnp.int32(iteration))) for iteration in (0, 75, 90, 100)]
+    steps = [float(condense.falling(resolved, jnp.float32(done))) for done in (0.0, 0.75, 0.9, 1.0)]
     np.testing.assert_allclose(steps, [1.0, 1.0, 0.4, 0.0], atol=1e-6)
     at_once = recipe.load("default", {**settings, "inputs.harden": 0.0, "inputs.decay": 0.0})
     np.testing.assert_allclose(condense.hardened(setting.rules, x, at_once, jnp.int32(0)), legal_rows, atol=1e-6)
-    assert condense.falling(at_once, jnp.int32(99)) == 1.0
+    assert condense.falling(at_once, jnp.float32(0.99)) == 1.0
 
 
 def test_matching_loss_falls_on_real_patients(setting):
@@ -261,7 +261,7 @@ def test_a_segment_that_is_next_to_nothing_is_drawn_again():
 @pytest.mark.parametrize(("batch", "shape"), [("all", None), ("auto", None), (8, (30, 8)), (20, None)])
 def test_batches_see_a_row_at_most_once_a_pass(batch, shape):
     resolved = recipe.load("default", {"per_class": 10, "student.batch": batch})
-    batches = condense.draw_batches(resolved, 20, jax.random.key(0))
+    batches = condense.draw_batches(resolved, 20, 30, jax.random.key(0))
     if shape is None:
         assert batches is None
         return
@@ -276,7 +276,7 @@ def one_move(setting, **changes):
     resolved = recipe.load("default", {**QUICK, "inputs.rows": "free", "student.step_size": 1e-3, **changes})
     begin, key = setting.begin(resolved), jax.random.key(1)
     _, after = setting.move(resolved, begin, key)
-    batches = condense.draw_batches(resolved, len(start.x), jax.random.fold_in(key, condense.BATCHES))
+    batches = condense.draw_batches(resolved, len(start.x), 30, jax.random.fold_in(key, condense.BATCHES))
     seen = condense.draw_patients(setting.patients, resolved, key)
     lesson = match.Lesson(begin.x, begin.y, jnp.exp(begin.log_step), batches, seen)
     segment = condense.draw_segment(setting.drawn, resolved, key, begin.iteration)
@@ -307,3 +307,41 @@ def test_the_loop_takes_the_gradient_that_was_asked_for(setting):
         moves.append(np.asarray(gradient.inputs))
     assert not np.allclose(moves[0], moves[1], rtol=1e-3)
     assert not np.allclose(moves[0], moves[2], rtol=1e-3)
+
+
+STAY = {"stay.iterations": 60, "stay.steps": 20, "stay.least": 10, "stay.window": 10, "inputs.harden": 0.5}
+
+
+def test_students_stay_after_they_followed_and_agree_more_and_more_with_the_teachers(setting):
+    losses, scored = [], []
+
+    def watch(state, chunk):
+        losses.append(np.asarray(chunk.loss))
+        scored.append(np.asarray(chunk.scored))
+
+    changes = {
+        **STAY,
+        "inputs.iterations": 45,
+        "stay.iterations": 400,
+        "selection.keep": "latest",
+        "inputs.average": 0.9,
+    }
+    rest = jnp.asarray(left_out(np.asarray(setting.scorer.y[: setting.scorer.rows]), condense.GROUPS["latest"]))
+    state = run(setting._replace(scorer=replace(setting.scorer, rest=rest)), watch=watch, **changes)
+    every = np.concatenate(scored)
+    assert every.tolist() == [10, 20, 30, 40, 45, *range(55, 446, 10)], "snapshots end where the first part ends"
+    assert len(np.concatenate(losses)) == int(state.iteration) == 445
+    staying = np.concatenate(losses)[45:]
+    assert staying[200:].mean() < 0.8 * staying[:20].mean()
+    assert int(state.kept_iteration) >= 245, "only versions whose rows are legal count"
+    np.testing.assert_allclose(setting.rules.nearest(state.kept_x), state.kept_x, atol=1e-5)
+
+
+@pytest.mark.parametrize("stop", [60, 80])
+def test_a_stopped_run_goes_on_to_the_same_bytes_in_either_part(setting, stop):
+    states = {}
+    run(setting, watch=lambda state, chunk: states.setdefault(int(state.iteration), state), **STAY)
+    seen = min(iteration for iteration in states if iteration >= stop)
+    whole, again = states[max(states)], run(setting, states[seen], **STAY)
+    for name, one, other in zip(whole._fields, whole, again, strict=True):
+        np.testing.assert_array_equal(one, other, err_msg=name)

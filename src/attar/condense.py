@@ -78,7 +78,7 @@ class State(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """What happened in a chunk: per iteration the loss and step size, per snapshot its iteration and validation AUPRC."""
+    """What happened in a chunk: per iteration loss and step size, per snapshot its iteration and validation AUPRC."""
 
     loss: Array | np.ndarray
     step_size: Array | np.ndarray
@@ -402,9 +402,7 @@ def move(
     return match.loss, guarded(recipe, state, moved, match.loss)
 
 
-def hold(
-    model: Model, wanted: Goal, legal: Legal, recipe: Recipe, state: State, key: Array
-) -> tuple[Array, State]:
+def hold(model: Model, wanted: Goal, legal: Legal, recipe: Recipe, state: State, key: Array) -> tuple[Array, State]:
     """Take one outer iteration after the paths were followed: train a student as receivers do, and move the set.
 
     Inputs move by `stay.step_size` in the root mean square, however steep the loss is: momentum and Adam's division by

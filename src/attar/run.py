@@ -148,6 +148,12 @@ def check(recipe: Recipe) -> None:
         if name not in rows:
             raise RecipeError(f"Setting {setting!r} is {name!r}, which there is not.{nearest(name, rows)}")
     SAMPLERS[recipe.segments.sampler].check(recipe)
+    stay = recipe.stay
+    if not stay.window <= stay.least <= stay.steps:
+        raise RecipeError(
+            f"Settings 'stay.window', 'stay.least' and 'stay.steps' are {stay.window}, {stay.least} and {stay.steps}: "
+            "each must be at most the next."
+        )
 
 
 def build_model(recipe: Recipe, data: Arrays, name: str | None = None) -> Model:

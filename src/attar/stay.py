@@ -23,7 +23,7 @@ from attar.patients import ROUND, Patients
 from attar.recipe import Recipe
 
 FAINTEST = 1e-6
-"""Product of the spreads of two rankings below which they are the same for all patients: the loss divides by no less."""
+"""Product of two rankings' spreads below which they are the same for all patients: the loss divides by no less."""
 
 
 class Goal(NamedTuple):
@@ -60,9 +60,7 @@ class Learned(NamedTuple):
     labels: Array
 
 
-def learn(
-    model: Model, goal: Goal, x: Array, y: Array, batches: Array | None, recipe: Recipe, key: Array
-) -> Learned:
+def learn(model: Model, goal: Goal, x: Array, y: Array, batches: Array | None, recipe: Recipe, key: Array) -> Learned:
     """Train one fresh student on the set (x, y); batches [steps, rows] where a step sees only some of its rows."""
     settings, receiver = recipe.stay, recipe.evaluate
     start_key, patients_key, length_key = jax.random.split(key, 3)

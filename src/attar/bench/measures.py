@@ -65,8 +65,8 @@ def models(place: Place) -> Iterator[Point]:
 
 
 def history(place: Place) -> Iterator[Point]:
-    """Yield matching loss and step size against iterations, the mean of those between two points."""
-    table = Run(place.folder).read_table("history.parquet")
+    """Yield matching loss and step size while paths are followed, the mean of those between two points."""
+    table = Run(place.folder).read_table("history.parquet")[: place.cell.recipe.inputs.iterations]
     length = -(-len(table) // POINTS)
     groups = table.groupby((table["iteration"] - 1) // length)
     for measure in ("loss", "step_size"):

@@ -123,7 +123,7 @@ def follow(model: Model, supervision: Supervision, start: np.ndarray, index: int
     """Return where the student of a method ends that starts there."""
     recipe, lesson = supervision.recipe, supervision.lesson
     key = jax.random.fold_in(stream(recipe.seed, "geometry"), index)
-    batches = draw_batches(recipe, len(lesson.x), key)
+    batches = draw_batches(recipe, len(lesson.x), recipe.student.steps, key)
     return np.asarray(walk(model, start, lesson._replace(batches=batches), recipe.student.steps)[0])
 
 

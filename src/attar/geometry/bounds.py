@@ -33,7 +33,7 @@ class Bounds(NamedTuple):
 def draw(paths: Path, recipe: Recipe, rows: int, key: Array) -> tuple[Segment, Array | None]:
     """Draw a segment as in the last iteration of a condensation, and what rows of the set each step sees."""
     segment = draw_segment(paths, seedless(recipe), key, jnp.int32(recipe.inputs.iterations - 1))
-    return segment, draw_batches(recipe, rows, jax.random.fold_in(key, BATCHES))
+    return segment, draw_batches(recipe, rows, recipe.student.steps, jax.random.fold_in(key, BATCHES))
 
 
 def bounds(model: Model, supervision: Supervision, watch: Watch) -> Bounds:

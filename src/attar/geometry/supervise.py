@@ -55,7 +55,9 @@ def own(run: Run, model: Model, recipe: Recipe, ends: np.ndarray) -> Supervision
     stored = vault.unpack(run.read_arrays("paths.safetensors"))
     paths = PATHS[recipe.path.kind].restore(model, stored, ends[:, 0], ends[:, 1])
     lesson = Lesson(*(jnp.asarray(kept[name]) for name in ("x", "y", "step_size")))
-    return Supervision(recipe, paths, lesson, run.read_table("history.parquet")["loss"].to_numpy())
+    return Supervision(
+        recipe, paths, lesson, run.read_table("history.parquet")["loss"].to_numpy()[: recipe.inputs.iterations]
+    )
 
 
 def instead(recipe: Recipe, name: str) -> Recipe:
@@ -74,7 +76,8 @@ def other(begun: Beginning, recipe: Recipe, points: Epochs, watch: Watch) -> Sup
     model, start, paths = begun.model, begun.start, draw(begun, recipe, points, watch)
     cost = max(math.prod(model.units(len(start.x))), model.size) * recipe.student.steps
     total = min(recipe.inputs.iterations, max(FEWEST, WORK // cost))
-    short = load("default", recipe.flat() | {"inputs.iterations": total, "student.gradient": "first-order"})
+    changes = {"inputs.iterations": total, "stay.iterations": 0, "student.gradient": "first-order"}
+    short = load("default", recipe.flat() | changes)
     patients = balanced(begun.data.x_train, begun.data.y_train)
     state = condense.begin(model, paths, patients, start.x, start.y, short)
     limits, key, losses = legal(begun.data.preparation), stream(recipe.seed, "condense"), []

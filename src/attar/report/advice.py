@@ -42,8 +42,10 @@ def cut_short(source: Source, arms: Facts) -> str | None:
     fifth = len(scores) // 5
     if not fifth or np.mean(scores[-fifth:]) < (1 + STILL_RISING) * np.mean(scores[-2 * fifth : -fifth]):
         return None
-    more = 2 * source.recipe.inputs.iterations
-    return f"The set was still getting better when the run ended: give it longer (--set inputs.iterations={more})."
+    recipe = source.recipe
+    part, iterations = ("stay", recipe.stay.iterations) if recipe.stay.iterations else ("inputs", recipe.iterations)
+    longer = f"--set {part}.iterations={2 * iterations}"
+    return f"The set was still getting better when the run ended: give it longer ({longer})."
 
 
 def skipped(source: Source, arms: Facts) -> str | None:

@@ -1,4 +1,4 @@
-"""How the outer loop went: matching loss, step size and validation AUPRC against iterations, and what guards did."""
+"""How the outer loop went: losses, step size and validation AUPRC against iterations, and what guards did."""
 
 import numpy as np
 
@@ -15,15 +15,21 @@ def facts(source: Source) -> Facts | None:
     table = source.run.read_table("history.parquet")
     iterations, loss = table["iteration"].to_numpy(), table["loss"].to_numpy(np.float64)
     scored = table["val_auprc"].notna().to_numpy()
+    follow, stay = slice(source.recipe.inputs.iterations), slice(source.recipe.inputs.iterations, None)
     selection = source.scores["selection"]
     return {
-        "loss": windows(iterations, loss),
-        "step_size": windows(iterations, table["step_size"].to_numpy(np.float64)),
+        "loss": windows(iterations[follow], loss[follow]),
+        "disagreement": windows(iterations[stay], loss[stay]),
+        "step_size": windows(iterations[follow], table["step_size"].to_numpy(np.float64)[follow]),
         "val_auprc": windows(iterations[scored], table["val_auprc"].to_numpy(np.float64)[scored]),
         "kept": {"iteration": selection["iteration"], "val_auprc": rounded(selection.get("value", np.nan))},
-        "first_loss": rounded(_ends(loss)[0], 3),
-        "last_loss": rounded(_ends(loss)[1], 3),
-        "iterations": len(table),
+        "first_loss": rounded(_ends(loss[follow])[0], 3),
+        "last_loss": rounded(_ends(loss[follow])[1], 3),
+        "first_disagreement": rounded(_ends(loss[stay])[0], 3),
+        "last_disagreement": rounded(_ends(loss[stay])[1], 3),
+        "iterations": len(loss[follow]),
+        "staying": len(loss[stay]),
+        "harden": source.recipe.inputs.harden,
         "every": source.recipe.selection.every,
         "keep": source.recipe.selection.keep,
         "guards": guards(source),

@@ -65,8 +65,14 @@ def done(source: Source, rows: int) -> str:
             f"{recipe.teachers.count} networks ({recipe.model.name}) were trained on the training patients for "
             f"{recipe.teachers.epochs} epochs each, and their trainings summarised as paths ({recipe.path.kind}). "
             f"{rows:,} patients were then moved over {recipe.inputs.iterations:,} iterations until a network trained "
-            "on them follows those paths, and a version that serves validation patients as well as any was kept"
+            "on them follows those paths"
         )
+        if recipe.stay.iterations:
+            text += (
+                f", and over {recipe.stay.iterations:,} more until networks that train on, as yours will, rank "
+                "patients as those of the real data do"
+            )
+        text += ". A version that serves validation patients as well as any was kept"
         iteration = source.scores["selection"]["iteration"]
         text += f" (iteration {iteration:,}). " if iteration else ". "
     times = [f"{name} {duration(seconds)}" for name, seconds in source.manifest["seconds"].items()]

@@ -52,14 +52,18 @@ def models(run: Run, facts: Facts) -> dict[str, str]:
 
 
 def course(run: Run, facts: Facts) -> dict[str, str]:
-    """Draw matching loss, step size and validation AUPRC against iterations."""
-    kept = facts["kept"]
+    """Draw losses, step size and validation AUPRC against iterations."""
+    kept, drawn = facts["kept"], {}
     loss = line(facts["loss"], "matching loss", band=True)
     step = line(facts["step_size"], "student's step size")
     score = line(facts["val_auprc"], "validation AUPRC")
     if kept["val_auprc"] is not None:
         score.axes[0].plot([kept["iteration"]], [kept["val_auprc"]], marker="o", color=ORANGE.colour, linestyle="")
-    return {
+    if facts["staying"]:
+        disagreement = line(facts["disagreement"], "disagreement with teachers", band=True)
+        ends = f"from {facts['first_disagreement']:g} at first to {facts['last_disagreement']:g} at last"
+        drawn["disagreement"] = _text(disagreement, f"Disagreement with the teachers, {ends}.")
+    return drawn | {
         "loss": _text(loss, f"Matching loss, from {facts['first_loss']:g} at first to {facts['last_loss']:g} at last."),
         "step_size": _text(step, "The student's learned step size against iterations."),
         "val_auprc": _text(score, f"Validation AUPRC against iterations; kept is iteration {kept['iteration']}."),

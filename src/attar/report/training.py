@@ -54,7 +54,9 @@ def settings(source: Source) -> dict[str, Any]:
         "dropout": model.dropout if row.dropout is None else row.dropout,
         "epochs": source.scores["arms"]["condensed"].get("epochs", evaluate.epochs),
         "momentum": evaluate.momentum,
+        "weight_decay": rounded(evaluate.weight_decay / labels),
         "rows": rows,
+        "alpha": rounded(evaluate.weight_decay * rows),
         "step_size": rounded(evaluate.step_size * math.sqrt(labels)),
         "summed_step_size": rounded(evaluate.step_size / math.sqrt(labels)),
         "indicators": source.recipe.prepare.indicators,
@@ -76,11 +78,12 @@ def recipe(source: Source, given: dict[str, Any]) -> list[str]:
     step = f"{evaluate.step_size:g}"
     if labels > 1:
         step = f"{given['step_size']:g} ({evaluate.step_size:g} times the square root of {labels} labels)"
+    decay = f"weight decay {given['weight_decay']:g}" if given["weight_decay"] else "no weight decay"
     return [
         f"Network {source.recipe.model.name}, {given['width']} hidden units, dropout {given['dropout']:g} while "
         "training. Weights and biases start uniformly within one over the square root of their layer's inputs.",
         f"Binary cross-entropy{', the mean over labels' if labels > 1 else ''}; plain stochastic gradient descent, "
-        f"step size {step}, momentum {evaluate.momentum:g} (not Nesterov), no weight decay, no schedule.",
+        f"step size {step}, momentum {evaluate.momentum:g} (not Nesterov), {decay}, no schedule.",
         f"{given['epochs']} epochs, all {given['rows']} patients at once{tried(evaluate.lengths)}. "
         "No early stopping: who receives the set has no validation data.",
         f"Inputs as in preparation.json: gaps filled, numbers standardised by the cohort's training patients and "

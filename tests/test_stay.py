@@ -1,0 +1,139 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from attar import condense, initial, legal, paths, recipe, stay, teach, train
+from attar.errors import RecipeError
+from attar.models.mlp import MLP
+from attar.models.student import student_loss
+from attar.patients import balanced
+from attar.prepare import prepare
+from attar.run import check
+from conftest import QUICK
+
+SHORT_STAY = {"stay.iterations": 40, "stay.steps": 12, "stay.least": 8, "stay.window": 4, "student.patients": 64}
+
+
+@pytest.fixture(scope="module")
+def real(small_cohort):
+    """A goal on real patients from three teachers, the network, the patients a set starts from, and their rules."""
+    data = prepare(small_cohort, small_cohort.split(0))
+    model = MLP(data.x_train.shape[1], 1, 16, 0.25)
+    task = teach.task(data.x_train, data.y_train, "aligned", np.array([0.5]))
+    resolved = recipe.load("default", QUICK)
+    teachers = teach.teach(model, task, resolved.teachers, 0)
+    drawn = paths.Line.draw(model, teachers, task, resolved, lambda step: None)
+    start = initial.draw(data.x_train, data.y_train, 10, "real", np.random.default_rng(0))
+    wanted = stay.goal(model, drawn, balanced(data.x_train, data.y_train))
+    return model, teachers, wanted, start, legal.legal(data.preparation)
+
+
+def test_the_goal_is_what_all_teachers_predict_together(real):
+    model, teachers, wanted, _, _ = real
+    some = wanted.patients.x[:50]
+    expected = np.mean([model.apply(jnp.asarray(end), some) for end in teachers.ends], axis=0)
+    np.testing.assert_allclose(wanted.logits[:50], expected, atol=1e-5)
+    assert wanted.logits.shape == (len(wanted.patients.x), 1)
+
+
+def test_disagreement_knows_neither_scale_nor_shift_and_is_a_mean_over_labels(rng):
+    wanted = jnp.asarray(rng.standard_normal((200, 2)))
+    assert float(stay.disagreement(3 * wanted + 5, wanted)) == pytest.approx(0, abs=1e-5)
+    assert float(stay.disagreement(-wanted, wanted)) == pytest.approx(2, abs=1e-5)
+    half = wanted.at[:, 1].multiply(-1)
+    assert float(stay.disagreement(half, wanted)) == pytest.approx(1, abs=1e-5)
+    other = jnp.asarray(rng.standard_normal((200, 1)))
+    expected = 1 - np.corrcoef(np.asarray(other[:, 0]), np.asarray(wanted[:, 0]))[0, 1]
+    assert float(stay.disagreement(other, wanted[:, :1])) == pytest.approx(expected, abs=1e-5)
+    assert np.isfinite(jax.grad(lambda logits: stay.disagreement(logits, wanted))(jnp.zeros((200, 2)))).all()
+
+
+@pytest.mark.parametrize("batch", ["all", 8])
+def test_a_student_trains_as_receivers_do_and_the_gradient_is_that_of_its_last_steps(real, batch):
+    model, _, wanted, start, _ = real
+    settings = {**QUICK, **SHORT_STAY, "student.batch": batch, "stay.steps": 8}
+    resolved, key = recipe.load("default", settings), jax.random.key(5)
+    x, y = jnp.asarray(start.x), jnp.asarray(start.y)
+    batches = condense.draw_batches(resolved, len(x), 8, jax.random.key(6))
+    found = stay.learn(model, wanted, x, y, batches, resolved, key)
+
+    start_key, patients_key, _ = jax.random.split(key, 3)
+    rows = wanted.patients.rows(patients_key, 64)
+    receiver = resolved.evaluate
+
+    def steps(x, fit, numbers):
+        for number in numbers:
+            seen = None if batches is None else batches[number]
+            slope = jax.grad(student_loss, 1)(model, fit.theta, x, y, seen) + receiver.weight_decay * fit.theta
+            velocity = receiver.momentum * fit.velocity + slope
+            fit = train.Fit(fit.theta - receiver.step_size * velocity, velocity)
+        return fit
+
+    before = lax.stop_gradient(steps(x, train.begin(model.init(start_key)), range(4)))
+
+    def loss(x):
+        theta = steps(x, before, range(4, 8)).theta
+        return stay.disagreement(model.apply(theta, wanted.patients.x[rows]), wanted.logits[rows])
+
+    expected, gradient = jax.value_and_grad(loss)(x)
+    np.testing.assert_allclose(found.loss, expected, rtol=1e-4)
+    np.testing.assert_allclose(found.inputs, gradient, atol=1e-6)
+    assert float(jnp.abs(found.inputs).max()) > 1e-5
+
+
+def test_without_dropout_a_student_is_a_receiver(real):
+    """What students are asked to know is what networks on the exported table are trained to: the same steps."""
+    model, _, _, start, _ = real
+    x, y = jnp.asarray(start.x), jnp.asarray(start.y)
+    plain = MLP(model.features, 1, 16, 0.0)
+    theta = train.fresh(plain, jax.random.key(0), 1)
+    fit = train.begin(theta)
+    for _ in range(5):
+        fit = train.epoch(
+            plain, fit, train.Task(x, y, jnp.zeros(1)), jax.random.key(1), 0.05, 0.9, 20, weight_decay=0.03
+        )
+    one, velocity = theta[0], jnp.zeros_like(theta[0])
+    for _ in range(5):
+        velocity = 0.9 * velocity + jax.grad(student_loss, 1)(plain, one, x, y) + 0.03 * one
+        one = one - 0.05 * velocity
+    np.testing.assert_allclose(fit.theta[0], one, atol=1e-6)
+
+
+def test_weight_decay_makes_networks_forget_their_start(real):
+    """Networks of different starts agree more on real patients if the set alone decides."""
+    model, _, wanted, start, _ = real
+    task = train.Task(jnp.asarray(start.x), jnp.asarray(start.y), jnp.zeros(1))
+
+    def agreement(weight_decay):
+        fit = train.begin(train.fresh(model, jax.random.key(0), 6))
+        for number in range(200):
+            key = jax.random.key(number)
+            fit = train.epoch(model, fit, task, key, 0.05, 0.9, 20, weight_decay=weight_decay)
+        logits = jax.vmap(lambda theta: model.apply(theta, wanted.patients.x[:500]))(fit.theta)[..., 0]
+        return np.corrcoef(np.asarray(logits))[np.triu_indices(6, 1)].mean()
+
+    assert agreement(0.03) > agreement(0.0) + 0.02
+
+
+def test_inputs_move_as_far_however_steep_the_loss_and_less_and_less(real):
+    model, _, wanted, start, rules = real
+    settings = {**QUICK, **SHORT_STAY, "inputs.rows": "free", "inputs.decay": 0.5, "inputs.momentum": 0.0}
+    resolved = recipe.load("default", settings)
+    drawn = paths.Line(jnp.zeros((1, 2, model.size)))
+    state = condense.begin(
+        model, drawn, wanted.patients, start.x, start.y, recipe.load("default", settings | {"student.step_size": 0.1})
+    )
+    state = state._replace(iteration=jnp.int32(resolved.inputs.iterations))
+    _, after = condense.hold(model, wanted, rules, resolved, state, jax.random.key(0))
+    moved = float(jnp.sqrt(jnp.mean((after.x - state.x) ** 2)))
+    assert moved == pytest.approx(resolved.stay.step_size, rel=1e-3)
+    late = state._replace(iteration=jnp.int32(resolved.iterations))
+    np.testing.assert_array_equal(condense.hold(model, wanted, rules, resolved, late, jax.random.key(0))[1].x, late.x)
+
+
+@pytest.mark.parametrize("changes", [{"stay.window": 61}, {"stay.least": 101}])
+def test_settings_that_do_not_fit_each_other_are_refused(changes):
+    with pytest.raises(RecipeError, match=r"stay\.window.*at most the next"):
+        check(recipe.load("default", changes))
