@@ -15,7 +15,7 @@ import numpy as np
 
 from attar.bench import results
 from attar.bench.rows import shortened
-from attar.condense import draw_segment
+from attar.drawing import draw_segment
 from attar.models.mlp import MLP
 from attar.paths import PATHS
 from attar.seeds import stream

@@ -42,6 +42,7 @@ from attar.patients import balanced
 from attar.prepare import prepare
 from attar.run import build_model
 from attar.seeds import stream
+from attar.state import Chunk, State
 from attar.train import fresh
 
 STEPS = (60, 30)
@@ -305,10 +306,10 @@ def measure_long() -> dict[str, Any]:
     networks = fresh(model, key, settings.selection.initialisations)
     scorer = Scorer.of(networks, key, data.x_validation, data.y_validation)
     patients = balanced(data.x_train, data.y_train)
-    history: list[condense.Chunk] = []
+    history: list[Chunk] = []
     peaks: dict[int, float] = {}
 
-    def watch(state: condense.State, chunk: condense.Chunk) -> None:
+    def watch(state: State, chunk: Chunk) -> None:
         history.append(chunk)
         peaks[int(state.iteration)] = peak_rss()
 

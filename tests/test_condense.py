@@ -6,13 +6,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attar import condense, initial, legal, match, paths, recipe, teach
+from attar import condense, drawing, initial, keeping, legal, match, moves, paths, recipe, teach
 from attar.evaluate.utility import Scorer, left_out
 from attar.models import student
 from attar.models.mlp import MLP
 from attar.patients import Patients, balanced
 from attar.prepare import prepare
 from attar.seeds import stream
+from attar.state import Passed
 from attar.train import fresh
 from conftest import QUICK, SHORT
 
@@ -29,9 +30,9 @@ class Setting(NamedTuple):
         return condense.begin(self.model, self.drawn, self.patients, self.start.x, self.start.y, resolved)
 
     def move(self, resolved, state, key):
-        segment = condense.draw_segment(self.drawn, resolved, key, state.iteration)
-        seen = condense.draw_patients(self.patients, resolved, key)
-        return condense.move(self.model, segment, seen, self.rules, resolved, state, key)
+        segment = drawing.draw_segment(self.drawn, resolved, key, state.iteration)
+        seen = drawing.draw_patients(self.patients, resolved, key)
+        return moves.move(self.model, segment, seen, self.rules, resolved, state, key)
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +92,7 @@ def test_the_default_follows_the_whole_curve_in_predictions(setting):
     path = paths.pick(setting.drawn, jax.random.randint(jax.random.split(key)[0], (), 0, 3))
     third, two_thirds = (path.at(jnp.float32(share)) for share in (1 / 3, 2 / 3))
     segment = match.Segment(path.at(0.0), path.at(1.0), between=jnp.stack([third, two_thirds]))
-    seen = condense.draw_patients(setting.patients, resolved, key)
+    seen = drawing.draw_patients(setting.patients, resolved, key)
     lesson = match.Lesson(jnp.asarray(setting.start.x), jnp.asarray(setting.start.y), jnp.float32(0.01), patients=seen)
     expected = match.exact(setting.model, segment, lesson, 30)
     np.testing.assert_allclose(loss, expected.loss, rtol=1e-4)
@@ -116,13 +117,13 @@ def test_rows_harden_little_by_little_and_steps_fall_to_nothing(setting):
     x = jnp.asarray(setting.start.x + 0.3)
     legal_rows = setting.rules.nearest(x)
     for iteration, way in ((0, 0.0), (25, 0.5), (50, 1.0), (90, 1.0)):
-        seen = condense.hardened(setting.rules, x, resolved, jnp.int32(iteration))
+        seen = moves.hardened(setting.rules, x, resolved, jnp.int32(iteration))
         np.testing.assert_allclose(seen, x + way * (legal_rows - x), atol=1e-5)
-    steps = [float(condense.falling(resolved, jnp.float32(done))) for done in (0.0, 0.75, 0.9, 1.0)]
+    steps = [float(moves.falling(resolved, jnp.float32(done))) for done in (0.0, 0.75, 0.9, 1.0)]
     np.testing.assert_allclose(steps, [1.0, 1.0, 0.4, 0.0], atol=1e-6)
     at_once = recipe.load("default", {**settings, "inputs.harden": 0.0, "inputs.decay": 0.0})
-    np.testing.assert_allclose(condense.hardened(setting.rules, x, at_once, jnp.int32(0)), legal_rows, atol=1e-6)
-    assert condense.falling(at_once, jnp.float32(0.99)) == 1.0
+    np.testing.assert_allclose(moves.hardened(setting.rules, x, at_once, jnp.int32(0)), legal_rows, atol=1e-6)
+    assert moves.falling(at_once, jnp.float32(0.99)) == 1.0
 
 
 def test_matching_loss_falls_on_real_patients(setting):
@@ -170,7 +171,7 @@ def test_best_is_the_snapshot_with_the_best_validation_score(setting):
 
 def test_a_run_keeps_its_latest_set_among_equals(setting):
     """Selection by "latest" within the loop: what is kept scores within chance of the best, and comes no earlier."""
-    rest = jnp.asarray(left_out(np.asarray(setting.scorer.y[: setting.scorer.rows]), condense.GROUPS["latest"]))
+    rest = jnp.asarray(left_out(np.asarray(setting.scorer.y[: setting.scorer.rows]), keeping.GROUPS["latest"]))
     scores, changes = [], {"selection.keep": "latest"}
     careful = setting._replace(scorer=replace(setting.scorer, rest=rest))
     state = run(careful, watch=lambda state, chunk: scores.append(np.asarray(chunk.score)), **changes)
@@ -182,14 +183,14 @@ def test_a_run_keeps_its_latest_set_among_equals(setting):
 
 def test_latest_is_the_last_snapshot_that_is_not_worse_than_the_best_beyond_chance():
     """Three snapshots: the best, one a little worse by chance, one clearly worse on every group of patients."""
-    noise = 0.05 * np.random.default_rng(0).standard_normal((3, condense.GROUPS["latest"]))
+    noise = 0.05 * np.random.default_rng(0).standard_normal((3, keeping.GROUPS["latest"]))
     noise[2] = noise[0]
     scores = jnp.asarray(np.concatenate([np.zeros((3, 1)), noise], axis=1) + np.array([[0.5], [0.48], [0.4]]))
-    start = jnp.full(1 + condense.GROUPS["latest"], -1.0)
+    start = jnp.full(1 + keeping.GROUPS["latest"], -1.0)
     passed = {}
     for keep in ("latest", "best"):
         snapshots = scores, jnp.ones(3, bool)
-        best, kept = jax.lax.scan(lambda best, one, keep=keep: condense.consider(keep, best, one), start, snapshots)
+        best, kept = jax.lax.scan(lambda best, one, keep=keep: keeping.consider(keep, best, one), start, snapshots)
         np.testing.assert_array_equal(best, scores[0])
         passed[keep] = kept.tolist()
     assert passed == {"latest": [True, True, False], "best": [True, False, False]}
@@ -199,10 +200,10 @@ def test_latest_is_the_last_snapshot_that_is_not_worse_than_the_best_beyond_chan
 def test_a_lucky_snapshot_of_the_first_iterations_counts_only_as_best(setting, keep, kept):
     """Eight snapshots of 80 iterations, the first the luckiest, rows legal from the 56th on."""
     resolved = recipe.load("default", {**QUICK, "selection.keep": keep, "inputs.iterations": 80, "inputs.harden": 0.7})
-    scores = jnp.full((8, 1 + condense.GROUPS[keep]), 0.5).at[0].set(0.9)
+    scores = jnp.full((8, 1 + keeping.GROUPS[keep]), 0.5).at[0].set(0.9)
     snapshots = jnp.arange(8.0)[:, None, None]
-    passed = condense.Passed(scores, scores, snapshots, snapshots, 10 * jnp.arange(1, 9))
-    state = condense.choose(resolved, setting.begin(resolved), passed, scores)
+    passed = Passed(scores, scores, snapshots, snapshots, 10 * jnp.arange(1, 9))
+    state = keeping.choose(resolved, setting.begin(resolved), passed, scores)
     assert int(state.kept_iteration) == kept
 
 
@@ -227,8 +228,8 @@ def test_the_search_finds_the_step_size_with_the_least_matching_loss(setting, ch
 
     @jax.jit
     def segment_loss(key, step_size):
-        segment = condense.draw_segment(drawn, resolved, key, jnp.int32(0))
-        seen, theta, reached = condense.draw_patients(patients, resolved, key), segment.start, []
+        segment = drawing.draw_segment(drawn, resolved, key, jnp.int32(0))
+        seen, theta, reached = drawing.draw_patients(patients, resolved, key), segment.start, []
         for _ in segment.targets:
             steps = 30 // len(segment.targets)
             theta = student.follow(model, theta, jnp.asarray(start.x), jnp.asarray(start.y), step_size, steps)[0]
@@ -247,7 +248,7 @@ def test_a_segment_that_is_next_to_nothing_is_drawn_again():
     points = jnp.zeros((1, 6, 3)).at[:, 1:].set(1.0)
     resolved = recipe.load("default", {**SHORT, "method": "mtt", "teachers.epochs": 5, "segments.epochs": 1})
     keys = jax.random.split(jax.random.key(0), 40)
-    drawn = jax.vmap(lambda key: condense.draw_segment(paths.Checkpoints(points), resolved, key, jnp.int32(0)))(keys)
+    drawn = jax.vmap(lambda key: drawing.draw_segment(paths.Checkpoints(points), resolved, key, jnp.int32(0)))(keys)
     lengths = jnp.linalg.norm(drawn.end - drawn.start, axis=1)
     assert 0.7 < (lengths > 1).mean() < 1, "eight draws of five find it five times in six"
     model = MLP(1, 1, 1, 0.0)
@@ -261,7 +262,7 @@ def test_a_segment_that_is_next_to_nothing_is_drawn_again():
 @pytest.mark.parametrize(("batch", "shape"), [("all", None), ("auto", None), (8, (30, 8)), (20, None)])
 def test_batches_see_a_row_at_most_once_a_pass(batch, shape):
     resolved = recipe.load("default", {"per_class": 10, "student.batch": batch})
-    batches = condense.draw_batches(resolved, 20, 30, jax.random.key(0))
+    batches = drawing.draw_batches(resolved, 20, 30, jax.random.key(0))
     if shape is None:
         assert batches is None
         return
@@ -276,10 +277,10 @@ def one_move(setting, **changes):
     resolved = recipe.load("default", {**QUICK, "inputs.rows": "free", "student.step_size": 1e-3, **changes})
     begin, key = setting.begin(resolved), jax.random.key(1)
     _, after = setting.move(resolved, begin, key)
-    batches = condense.draw_batches(resolved, len(start.x), 30, jax.random.fold_in(key, condense.BATCHES))
-    seen = condense.draw_patients(setting.patients, resolved, key)
+    batches = drawing.draw_batches(resolved, len(start.x), 30, jax.random.fold_in(key, drawing.BATCHES))
+    seen = drawing.draw_patients(setting.patients, resolved, key)
     lesson = match.Lesson(begin.x, begin.y, jnp.exp(begin.log_step), batches, seen)
-    segment = condense.draw_segment(setting.drawn, resolved, key, begin.iteration)
+    segment = drawing.draw_segment(setting.drawn, resolved, key, begin.iteration)
     gradient = match.GRADIENTS[resolved.student.gradient]
     return start, after, gradient(setting.model, segment, lesson, 30, resolved.inputs.labels == "learned")
 
@@ -300,13 +301,13 @@ def test_the_moving_average_lags_behind_the_inputs(setting):
 
 
 def test_the_loop_takes_the_gradient_that_was_asked_for(setting):
-    moves = []
+    gradients = []
     for changes in ({}, {"student.batch": 8}, {"student.gradient": "exact"}):
         start, after, gradient = one_move(setting, **changes)
         np.testing.assert_allclose(after.x, start.x - 10.0 * gradient.inputs, atol=1e-5)
-        moves.append(np.asarray(gradient.inputs))
-    assert not np.allclose(moves[0], moves[1], rtol=1e-3)
-    assert not np.allclose(moves[0], moves[2], rtol=1e-3)
+        gradients.append(np.asarray(gradient.inputs))
+    assert not np.allclose(gradients[0], gradients[1], rtol=1e-3)
+    assert not np.allclose(gradients[0], gradients[2], rtol=1e-3)
 
 
 STAY = {"stay.iterations": 60, "stay.steps": 20, "stay.least": 10, "stay.window": 10, "inputs.harden": 0.5}
@@ -326,7 +327,7 @@ def test_students_stay_after_they_followed_and_agree_more_and_more_with_the_teac
         "selection.keep": "latest",
         "inputs.average": 0.9,
     }
-    rest = jnp.asarray(left_out(np.asarray(setting.scorer.y[: setting.scorer.rows]), condense.GROUPS["latest"]))
+    rest = jnp.asarray(left_out(np.asarray(setting.scorer.y[: setting.scorer.rows]), keeping.GROUPS["latest"]))
     state = run(setting._replace(scorer=replace(setting.scorer, rest=rest)), watch=watch, **changes)
     every = np.concatenate(scored)
     assert every.tolist() == [10, 20, 30, 40, 45, *range(55, 446, 10)], "snapshots end where the first part ends"

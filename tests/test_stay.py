@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from attar import condense, initial, legal, paths, recipe, stay, teach, train
+from attar import condense, drawing, initial, legal, moves, paths, recipe, stay, teach, train
 from attar.errors import RecipeError
 from attar.models.mlp import MLP
 from attar.models.student import student_loss
@@ -56,7 +56,7 @@ def test_a_student_trains_as_receivers_do_and_the_gradient_is_that_of_its_last_s
     settings = {**QUICK, **SHORT_STAY, "student.batch": batch, "stay.steps": 8}
     resolved, key = recipe.load("default", settings), jax.random.key(5)
     x, y = jnp.asarray(start.x), jnp.asarray(start.y)
-    batches = condense.draw_batches(resolved, len(x), 8, jax.random.key(6))
+    batches = drawing.draw_batches(resolved, len(x), 8, jax.random.key(6))
     found = stay.learn(model, wanted, x, y, batches, resolved, key)
 
     start_key, patients_key, _ = jax.random.split(key, 3)
@@ -126,11 +126,11 @@ def test_inputs_move_as_far_however_steep_the_loss_and_less_and_less(real):
         model, drawn, wanted.patients, start.x, start.y, recipe.load("default", settings | {"student.step_size": 0.1})
     )
     state = state._replace(iteration=jnp.int32(resolved.inputs.iterations))
-    _, after = condense.hold(model, wanted, rules, resolved, state, jax.random.key(0))
+    _, after = moves.hold(model, wanted, rules, resolved, state, jax.random.key(0))
     moved = float(jnp.sqrt(jnp.mean((after.x - state.x) ** 2)))
     assert moved == pytest.approx(resolved.stay.step_size, rel=1e-3)
     late = state._replace(iteration=jnp.int32(resolved.iterations))
-    np.testing.assert_array_equal(condense.hold(model, wanted, rules, resolved, late, jax.random.key(0))[1].x, late.x)
+    np.testing.assert_array_equal(moves.hold(model, wanted, rules, resolved, late, jax.random.key(0))[1].x, late.x)
 
 
 @pytest.mark.parametrize("changes", [{"stay.window": 61}, {"stay.least": 101}])

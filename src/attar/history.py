@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from attar.condense import Chunk
+from attar.state import Chunk
 
 _PREFIX = "history."
 

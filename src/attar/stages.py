@@ -21,6 +21,7 @@ from attar.cohort import Cohort
 from attar.evaluate.arms import Scores, score_arms
 from attar.evaluate.utility import Scorer
 from attar.initial import Initial
+from attar.keeping import GROUPS
 from attar.legal import legal
 from attar.models import Model
 from attar.paths import PATHS, PROFILE_TIMES, Line, Path, profile
@@ -30,6 +31,7 @@ from attar.progress import Watch
 from attar.recipe import Recipe, load
 from attar.seeds import stream
 from attar.share import Share
+from attar.state import Chunk, State
 from attar.storage import Vault
 from attar.store import Run
 from attar.train import Fit, Task, fresh
@@ -233,11 +235,11 @@ def read_or_condense(
     state, chunks = None, []
     if run.has("condensing.safetensors"):
         saved = run.read_arrays("condensing.safetensors")
-        state = condense.State(*(jnp.asarray(saved[field]) for field in condense.State._fields))
+        state = State(*(jnp.asarray(saved[field]) for field in State._fields))
         chunks.append(history.from_arrays(saved))
     saver = Saver(run, "condensing.safetensors")
 
-    def seen(state: condense.State, chunk: condense.Chunk) -> None:
+    def seen(state: State, chunk: Chunk) -> None:
         chunks.append(chunk)
         watch.update(
             int(state.iteration),
@@ -251,7 +253,7 @@ def read_or_condense(
         state = state or condense.begin(model, paths, patients, start.x, start.y, recipe)
         key = stream(recipe.seed, "selection")
         networks = fresh(model, key, recipe.selection.initialisations)
-        groups = condense.GROUPS[recipe.selection.keep]
+        groups = GROUPS[recipe.selection.keep]
         scorer = Scorer.of(networks, key, data.x_validation, data.y_validation, groups)
         state = condense.condense(model, paths, patients, legal(data.preparation), scorer, recipe, state, seen)
         if state.skipped:
@@ -264,7 +266,7 @@ def read_or_condense(
         run.remove("condensing.safetensors")
 
 
-def guard_note(state: condense.State, recipe: Recipe) -> str:
+def guard_note(state: State, recipe: Recipe) -> str:
     """Say what the guards did and what to change."""
     return (
         f"{int(state.skipped)} of {recipe.iterations} steps were skipped because the matching loss was above "

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attar.condense import draw_batches
+from attar.drawing import draw_batches
 from attar.geometry import curves
 from attar.geometry.breadth import Times, moves_of, points
 from attar.geometry.predictions import gaps, lipschitz, sample

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from attar.condense import BATCHES, draw_batches, draw_segment, seedless
+from attar.drawing import BATCHES, draw_batches, draw_segment, seedless
 from attar.geometry.reach import TOLERANCE, Union, measure
 from attar.geometry.spectrum import spectrum
 from attar.geometry.supervise import Supervision

@@ -12,7 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attar import condense, teach
+from attar import condense, moves, teach
+from attar.drawing import draw_patients, draw_segment, seedless
 from attar.errors import RecipeError
 from attar.geometry.trainings import Epochs
 from attar.legal import legal
@@ -81,17 +82,17 @@ def other(begun: Beginning, recipe: Recipe, points: Epochs, watch: Watch) -> Sup
     patients = balanced(begun.data.x_train, begun.data.y_train)
     state = condense.begin(model, paths, patients, start.x, start.y, short)
     limits, key, losses = legal(begun.data.preparation), stream(recipe.seed, "condense"), []
-    drawing, moving = condense.seedless(short), pathless(short)
+    settled, moving = seedless(short), pathless(short)
     watch.stage(f"{recipe.method}: condense", total)
     for done in range(1, total + 1):
         step_key = jax.random.fold_in(key, done - 1)
-        segment = condense.draw_segment(paths, drawing, step_key, state.iteration)
-        seen = condense.draw_patients(patients, short, step_key)
+        segment = draw_segment(paths, settled, step_key, state.iteration)
+        seen = draw_patients(patients, short, step_key)
         loss, state = move(model, segment, seen, limits, moving, state, step_key)
         losses.append(float(loss))
         if done % ITERATIONS == 0 or done == total:
             watch.update(done, f"loss {np.mean(losses[-ITERATIONS:]):.2f}")
-    lesson = Lesson(condense.shown(limits, state.average, short), state.y, jnp.exp(state.log_step))
+    lesson = Lesson(moves.shown(limits, state.average, short), state.y, jnp.exp(state.log_step))
     return Supervision(short, paths, lesson, np.array(losses))
 
 
@@ -108,10 +109,10 @@ def draw(begun: Beginning, recipe: Recipe, points: Epochs, watch: Watch) -> Path
 def pathless(recipe: Recipe) -> Recipe:
     """Return the recipe as moving the set along given segments depends on it: methods share what is compiled for it."""
     default = load("default")
-    return condense.seedless(recipe).model_copy(
+    return seedless(recipe).model_copy(
         update={"method": default.method, "path": default.path, "segments": default.segments}
     )
 
 
-move = jax.jit(condense.move, static_argnames=("model", "recipe"))
+move = jax.jit(moves.move, static_argnames=("model", "recipe"))
 """One outer iteration, compiled by itself."""
