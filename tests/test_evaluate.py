@@ -21,14 +21,16 @@ def model(data):
     return MLP(data["x_train"].shape[1], 1, 16, 0.25)
 
 
-def test_a_small_set_is_seen_whole_in_every_step(data, model):
+def test_a_small_set_is_seen_whole_in_every_step_with_weight_decay(data, model):
     settings = recipe.load("default", {**QUICK, "evaluate.epochs": 3, "evaluate.batch": 8}).evaluate
     x, y = data["x_train"][:50], data["y_train"][:50]
     key, theta = jax.random.key(0), train.fresh(model, jax.random.key(1), 2)
     fit, task = train.begin(theta), train.Task(x, y, jnp.zeros(1))
     for step_key in jax.random.split(key, 3):
-        fit = train.epoch(model, fit, task, step_key, settings.step_size, settings.momentum, 50)
+        decay = settings.weight_decay
+        fit = train.epoch(model, fit, task, step_key, settings.step_size, settings.momentum, 50, weight_decay=decay)
 
+    assert settings.weight_decay > 0
     np.testing.assert_allclose(utility.fit_small(model, theta, x, y, key, settings), fit.theta, rtol=1e-5, atol=1e-6)
 
 

@@ -53,10 +53,10 @@ def test_disagreement_knows_neither_scale_nor_shift_and_is_a_mean_over_labels(rn
 @pytest.mark.parametrize("batch", ["all", 8])
 def test_a_student_trains_as_receivers_do_and_the_gradient_is_that_of_its_last_steps(real, batch):
     model, _, wanted, start, _ = real
-    settings = {**QUICK, **SHORT_STAY, "student.batch": batch, "stay.steps": 8}
+    settings = {**QUICK, **SHORT_STAY, "student.batch": batch, "stay.steps": 4, "stay.least": 4, "stay.window": 2}
     resolved, key = recipe.load("default", settings), jax.random.key(5)
     x, y = jnp.asarray(start.x), jnp.asarray(start.y)
-    batches = drawing.draw_batches(resolved, len(x), 8, jax.random.key(6))
+    batches = drawing.draw_batches(resolved, len(x), 4, jax.random.key(6))
     found = stay.learn(model, wanted, x, y, batches, resolved, key)
 
     start_key, patients_key, _ = jax.random.split(key, 3)
@@ -71,10 +71,10 @@ def test_a_student_trains_as_receivers_do_and_the_gradient_is_that_of_its_last_s
             fit = train.Fit(fit.theta - receiver.step_size * velocity, velocity)
         return fit
 
-    before = lax.stop_gradient(steps(x, train.begin(model.init(start_key)), range(4)))
+    before = lax.stop_gradient(steps(x, train.begin(model.init(start_key)), range(2)))
 
     def loss(x):
-        theta = steps(x, before, range(4, 8)).theta
+        theta = steps(x, before, range(2, 4)).theta
         return stay.disagreement(model.apply(theta, wanted.patients.x[rows]), wanted.logits[rows])
 
     expected, gradient = jax.value_and_grad(loss)(x)
