@@ -52,9 +52,7 @@ def move(
         streak=jnp.zeros_like(state.streak),
     )
     if match.labels is not None:
-        label_velocity = settings.momentum * state.label_velocity + match.labels
-        y = jnp.clip(state.y - settings.label_step * reach * label_velocity, 0.0, 1.0)
-        moved = moved._replace(y=y, label_velocity=label_velocity)
+        moved = relabelled(recipe, moved, match.labels, reach)
     return match.loss, guarded(recipe, state, moved, match.loss)
 
 
@@ -82,10 +80,15 @@ def hold(model: Model, wanted: Goal, legal: Legal, recipe: Recipe, state: State,
         streak=jnp.zeros_like(state.streak),
     )
     if settings.labels == "learned":
-        label_velocity = settings.momentum * state.label_velocity + learned.labels
-        y = jnp.clip(state.y - settings.label_step * reach * label_velocity, 0.0, 1.0)
-        moved = moved._replace(y=y, label_velocity=label_velocity)
+        moved = relabelled(recipe, moved, learned.labels, reach)
     return learned.loss, guarded(recipe, state, moved, learned.loss)
+
+
+def relabelled(recipe: Recipe, state: State, slope: Array, reach: Array) -> State:
+    """Return the state with its labels moved, within 0 and 1."""
+    velocity = recipe.inputs.momentum * state.label_velocity + slope
+    y = jnp.clip(state.y - recipe.inputs.label_step * reach * velocity, 0.0, 1.0)
+    return state._replace(y=y, label_velocity=velocity)
 
 
 def guarded(recipe: Recipe, state: State, moved: State, loss: Array) -> State:
