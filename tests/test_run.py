@@ -180,7 +180,8 @@ def start(frame_path, folder, settings):
 def test_killed_at_three_moments_and_resumed_gives_the_same_bytes(small_frame, tmp_path, monkeypatch):
     """With a method that needs every epoch; the killed run shares its teachers, the whole one does not."""
     small_frame.to_parquet(tmp_path / "cohort.parquet")
-    settings = {**QUICK, "method": "mct", "teachers.epochs": 40, "inputs.iterations": 400, "evaluate.full_epochs": 60}
+    settings = {**QUICK, "method": "mct", "teachers.epochs": 40, "inputs.iterations": 300, "evaluate.full_epochs": 60}
+    settings |= {"stay.iterations": 100, "stay.steps": 12, "stay.least": 8, "stay.window": 4}
     monkeypatch.setattr(condense, "CHUNK", 2)
     whole = Cohort.read(tmp_path / "cohort.parquet", target="hospdead")
     condense_cohort(whole, recipe.load("default", settings), tmp_path / "whole")
