@@ -67,6 +67,11 @@ BAD_TABLES = {
         ["--target", "died", "--method", "mtt", "--set", "teachers.epochs=3"],
         ["'segments.epochs' is 5", "give 1 to 3"],
     ),
+    "window longer than the student": (
+        patients(),
+        ["--target", "died", "--set", "stay.window=70"],
+        ["'stay.window', 'stay.least' and 'stay.steps' are 70, 60 and 100"],
+    ),
     "no student steps": (patients(), ["--target", "died", "--set", "student.steps=0"], ["'student.steps' is 0"]),
     "no batch": (patients(), ["--target", "died", "--set", "student.batch=0"], ["'student.batch' is 0", "'all'"]),
     "segment too long": (patients(), ["--target", "died", "--set", "segments.length=1.2"], ["'segments.length'", "1"]),
@@ -208,3 +213,9 @@ def test_recipe_show_prints_toml_that_recipe_takes_back(monkeypatch, capsys, tmp
     assert "paper/portsmouth" in capsys.readouterr().out.split()
     assert attar(monkeypatch, "recipe", "show", "paper/portsmuth") == 2
     assert "'paper/portsmouth'" in capsys.readouterr().err
+
+
+def test_a_benchmark_of_an_unknown_method_is_refused(monkeypatch, tmp_path, capsys):
+    assert attar(monkeypatch, "bench", "utility", "--methods", "mtt,bmt", "--out", tmp_path / "bench") == 2
+    assert "'bmt'" in capsys.readouterr().err
+    assert not (tmp_path / "bench").exists()

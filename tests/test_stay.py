@@ -5,12 +5,10 @@ import pytest
 from jax import lax
 
 from attar import condense, drawing, initial, legal, moves, paths, recipe, stay, teach, train
-from attar.errors import RecipeError
 from attar.models.mlp import MLP
 from attar.models.student import student_loss
 from attar.patients import balanced
 from attar.prepare import prepare
-from attar.run import check
 from conftest import QUICK
 
 SHORT_STAY = {"stay.iterations": 40, "stay.steps": 12, "stay.least": 8, "stay.window": 4, "student.patients": 64}
@@ -131,9 +129,3 @@ def test_inputs_move_as_far_however_steep_the_loss_and_less_and_less(real):
     assert moved == pytest.approx(resolved.stay.step_size, rel=1e-3)
     late = state._replace(iteration=jnp.int32(resolved.iterations))
     np.testing.assert_array_equal(moves.hold(model, wanted, rules, resolved, late, jax.random.key(0))[1].x, late.x)
-
-
-@pytest.mark.parametrize("changes", [{"stay.window": 61}, {"stay.least": 101}])
-def test_settings_that_do_not_fit_each_other_are_refused(changes):
-    with pytest.raises(RecipeError, match=r"stay\.window.*at most the next"):
-        check(recipe.load("default", changes))

@@ -50,8 +50,11 @@ def command(suites: list[str]) -> Callable[..., None]:
     ) -> None:
         from attar.bench.cells import Choice
         from attar.bench.grid import Grid, make
+        from attar.methods import method
         from attar.recipe import parse_overrides
 
+        for name in words(methods):
+            method(name)
         overrides = tuple(parse_overrides(settings or []).items())
         choice = Choice(words(methods), numbers(per_class), numbers(seeds), overrides)
         make(Grid(tuple(suites), words(cohorts), size, choice), out, on, address, quiet)
