@@ -4,6 +4,7 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,9 @@ import pytest
 
 from attar import recipe
 from attar.cohort import Cohort
+
+if TYPE_CHECKING:
+    from setting import Setting
 
 SHORT = {
     "student.match": "parameters",
@@ -78,6 +82,14 @@ def small_frame() -> pd.DataFrame:
 @pytest.fixture(scope="session")
 def small_cohort(small_frame: pd.DataFrame) -> Cohort:
     return Cohort.of(small_frame, "hospdead", name="small")
+
+
+@pytest.fixture(scope="session")
+def setting(small_cohort: Cohort) -> "Setting":
+    """What an outer loop works on."""
+    from setting import Setting
+
+    return Setting.of(small_cohort, QUICK)
 
 
 @pytest.fixture(scope="session")

@@ -4,32 +4,21 @@ import numpy as np
 import pytest
 from jax import lax
 
-from attar import condense, drawing, initial, legal, moves, paths, recipe, stay, teach, train
+from attar import condense, drawing, moves, paths, recipe, stay, train
 from attar.models.mlp import MLP
 from attar.models.student import student_loss
-from attar.patients import balanced
-from attar.prepare import prepare
 from conftest import QUICK
 
 SHORT_STAY = {"stay.iterations": 40, "stay.steps": 12, "stay.least": 8, "stay.window": 4, "student.patients": 64}
 
 
 @pytest.fixture(scope="module")
-def real(small_cohort):
-    """A goal on real patients from three teachers, the network, the patients a set starts from, and their rules."""
-    data = prepare(small_cohort, small_cohort.split(0))
-    model = MLP(data.x_train.shape[1], 1, 16, 0.25)
-    task = teach.task(data.x_train, data.y_train, "aligned", np.array([0.5]))
-    resolved = recipe.load("default", QUICK)
-    teachers = teach.teach(model, task, resolved.teachers, 0)
-    drawn = paths.Line.draw(model, teachers, task, resolved, lambda step: None)
-    start = initial.draw(data.x_train, data.y_train, 10, "real", np.random.default_rng(0))
-    wanted = stay.goal(model, drawn, balanced(data.x_train, data.y_train))
-    return model, teachers, wanted, start, legal.legal(data.preparation)
+def wanted(setting):
+    return stay.goal(setting.model, setting.drawn, setting.patients)
 
 
-def test_the_goal_is_what_all_teachers_predict_together(real):
-    model, teachers, wanted, _, _ = real
+def test_the_goal_is_what_all_teachers_predict_together(setting, wanted):
+    model, teachers, *_ = setting
     some = wanted.patients.x[:50]
     expected = np.mean([model.apply(jnp.asarray(end), some) for end in teachers.ends], axis=0)
     np.testing.assert_allclose(wanted.logits[:50], expected, atol=1e-5)
@@ -49,8 +38,8 @@ def test_disagreement_knows_neither_scale_nor_shift_and_is_a_mean_over_labels(rn
 
 
 @pytest.mark.parametrize("batch", ["all", 8])
-def test_a_student_trains_as_receivers_do_and_the_gradient_is_that_of_its_last_steps(real, batch):
-    model, _, wanted, start, _ = real
+def test_a_student_trains_as_receivers_do_and_the_gradient_is_that_of_its_last_steps(setting, wanted, batch):
+    model, start = setting.model, setting.start
     settings = {**QUICK, **SHORT_STAY, "student.batch": batch, "stay.steps": 4, "stay.least": 4, "stay.window": 2}
     resolved, key = recipe.load("default", settings), jax.random.key(5)
     x, y = jnp.asarray(start.x), jnp.asarray(start.y)
@@ -81,9 +70,9 @@ def test_a_student_trains_as_receivers_do_and_the_gradient_is_that_of_its_last_s
     assert float(jnp.abs(found.inputs).max()) > 1e-5
 
 
-def test_without_dropout_a_student_is_a_receiver(real):
+def test_without_dropout_a_student_is_a_receiver(setting):
     """What students are asked to know is what networks on the exported table are trained to: the same steps."""
-    model, _, _, start, _ = real
+    model, start = setting.model, setting.start
     x, y = jnp.asarray(start.x), jnp.asarray(start.y)
     plain = MLP(model.features, 1, 16, 0.0)
     theta = train.fresh(plain, jax.random.key(0), 1)
@@ -99,9 +88,9 @@ def test_without_dropout_a_student_is_a_receiver(real):
     np.testing.assert_allclose(fit.theta[0], one, atol=1e-6)
 
 
-def test_weight_decay_makes_networks_forget_their_start(real):
+def test_weight_decay_makes_networks_forget_their_start(setting, wanted):
     """Networks of different starts agree more on real patients if the set alone decides."""
-    model, _, wanted, start, _ = real
+    model, start = setting.model, setting.start
     task = train.Task(jnp.asarray(start.x), jnp.asarray(start.y), jnp.zeros(1))
 
     def agreement(weight_decay):
@@ -115,8 +104,8 @@ def test_weight_decay_makes_networks_forget_their_start(real):
     assert agreement(0.03) > agreement(0.0) + 0.02
 
 
-def test_inputs_move_as_far_however_steep_the_loss_and_less_and_less(real):
-    model, _, wanted, start, rules = real
+def test_inputs_move_as_far_however_steep_the_loss_and_less_and_less(setting, wanted):
+    model, start, rules = setting.model, setting.start, setting.rules
     settings = {**QUICK, **SHORT_STAY, "inputs.rows": "free", "inputs.decay": 0.5, "inputs.momentum": 0.0}
     resolved = recipe.load("default", settings)
     drawn = paths.Line(jnp.zeros((1, 2, model.size)))
