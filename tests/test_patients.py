@@ -30,3 +30,14 @@ def test_rows_that_fill_up_are_never_drawn():
     patients = balanced(np.full((1025, 1), 7.0, np.float32), y)
     assert len(patients.x) == 2048
     assert (np.asarray(patients.draw(jax.random.key(1), 50000)) == 7.0).all()
+
+
+def test_patients_among_all_are_as_they_are_distributed():
+    rng = np.random.default_rng(0)
+    y = (rng.uniform(size=(1500, 1)) < 0.1).astype(np.float32)
+    x = np.concatenate([y, np.arange(1500, dtype=np.float32)[:, None]], axis=1)
+    some = np.asarray(balanced(x, y).among(300))
+    assert some[0, 1] == 0
+    assert some[-1, 1] == 1499
+    assert len(np.unique(some[:, 1])) == 300
+    assert abs(some[:, 0].mean() - y.mean()) < 0.05

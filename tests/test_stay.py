@@ -5,8 +5,12 @@ import pytest
 from jax import lax
 
 from attar import condense, drawing, moves, paths, recipe, stay, train
+from attar.evaluate import utility
+from attar.models.layout import Layout
 from attar.models.mlp import MLP
 from attar.models.student import student_loss
+from attar.models.tcn import TCN, Block
+from attar.patients import balanced
 from conftest import QUICK
 
 SHORT_STAY = {"stay.iterations": 40, "stay.steps": 12, "stay.least": 8, "stay.window": 4, "student.patients": 64}
@@ -68,6 +72,32 @@ def test_a_student_trains_as_receivers_do_and_the_gradient_is_that_of_its_last_s
     np.testing.assert_allclose(found.loss, expected, rtol=1e-4)
     np.testing.assert_allclose(found.inputs, gradient, atol=1e-6)
     assert float(jnp.abs(found.inputs).max()) > 1e-5
+
+
+def test_a_network_that_normalises_predicts_by_the_moments_of_what_it_was_trained_on(rng):
+    """Teachers by those of real patients, a student by those of the set, as whoever receives it does."""
+    model = TCN(Layout(6, 3, 1), 1, (Block((3,), 4),), 0.0)
+    x = rng.standard_normal((60, model.layout.width)).astype(np.float32)
+    y = (x[:, :1] > 0).astype(np.float32)
+    ends = train.fresh(model, jax.random.key(0), 2)
+    wanted = stay.goal(model, paths.Line(jnp.stack([ends, ends], axis=1)), balanced(x, y))
+    each = [utility.predict(model, end, jnp.asarray(x), jnp.asarray(x)) for end in ends]
+    np.testing.assert_allclose(wanted.logits[:60], np.mean(each, axis=0), atol=0.05)
+
+    settings = {**QUICK, **SHORT_STAY, "stay.steps": 2, "stay.least": 2, "stay.window": 2}
+    resolved, key = recipe.load("default", settings), jax.random.key(5)
+    found = stay.learn(model, wanted, jnp.asarray(x[:20]), jnp.asarray(y[:20]), None, resolved, key)
+    start_key, patients_key, _ = jax.random.split(key, 3)
+    receiver = resolved.evaluate
+    task = train.Task(jnp.asarray(x[:20]), jnp.asarray(y[:20]), jnp.zeros(1))
+    fit = train.begin(model.init(start_key)[None])
+    for _ in range(2):
+        fit = train.epoch(
+            model, fit, task, key, receiver.step_size, receiver.momentum, 20, weight_decay=receiver.weight_decay
+        )
+    rows = wanted.patients.rows(patients_key, 64)
+    logits = utility.predict(model, fit.theta[0], task.x, wanted.patients.x[rows])
+    np.testing.assert_allclose(found.loss, stay.disagreement(logits, wanted.logits[rows]), rtol=1e-3)
 
 
 def test_without_dropout_a_student_is_a_receiver(setting):

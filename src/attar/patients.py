@@ -30,6 +30,11 @@ class Patients:
         """Draw patients [count, features]."""
         return self.x[self.rows(key, count)]
 
+    def among(self, count: int) -> Array:
+        """Return patients [count, features] evenly spaced among all, so that each class is as frequent as it is."""
+        last = jnp.searchsorted(self.shares, 1.0)
+        return self.x[jnp.linspace(0.0, last, count).astype(int)]
+
 
 def balanced(x: np.ndarray, y: np.ndarray) -> Patients:
     """Return patients of whom a draw picks a label at random, and those with and without it with the same chance.

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from attar import train
+from attar.evaluate.utility import predict
 from attar.models import Model
 from attar.models.student import student_loss
 from attar.paths import Path
@@ -24,6 +25,9 @@ from attar.recipe import Recipe
 
 FAINTEST = 1e-6
 """Product of two rankings' spreads below which they are the same for all patients: the loss divides by no less."""
+
+CALIBRATION = 2048
+"""Real patients by whom the teachers' channels are normalised, if their network normalises any."""
 
 
 class Goal(NamedTuple):
@@ -38,8 +42,10 @@ def goal(model: Model, paths: Path, patients: Patients) -> Goal:
     """Return what students should predict where the paths end."""
     ends = jax.vmap(lambda path: path.at(jnp.float32(1.0)))(paths)
 
+    stats = lax.map(partial(model.calibrate, x=patients.among(CALIBRATION)), ends)
+
     def mean_logit(x: Array) -> Array:
-        return jnp.mean(lax.map(lambda theta: model.apply(theta, x), ends), axis=0)
+        return jnp.mean(lax.map(lambda one: model.apply(one[0], x, stats=one[1]), (ends, stats)), axis=0)
 
     blocks = patients.x.reshape(-1, ROUND, patients.x.shape[1])
     return Goal(patients, lax.map(mean_logit, blocks).reshape(len(patients.x), -1))
@@ -80,7 +86,7 @@ def learn(model: Model, goal: Goal, x: Array, y: Array, batches: Array | None, r
     def loss(x: Array, y: Array) -> Array:
         numbers = before + jnp.arange(settings.window)
         fit, _ = lax.scan(lambda fit, number: (step(x, y, number, fit), None), begun, numbers)
-        return disagreement(model.apply(fit.theta, goal.patients.x[rows]), goal.logits[rows])
+        return disagreement(predict(model, fit.theta, x, goal.patients.x[rows]), goal.logits[rows])
 
     found, (by_x, by_y) = jax.value_and_grad(loss, (0, 1))(x, y)
     return Learned(found, by_x, by_y)
