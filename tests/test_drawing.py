@@ -25,12 +25,15 @@ def test_a_segment_that_is_next_to_nothing_is_drawn_again():
 
 
 @pytest.mark.parametrize(("batch", "shape"), [("all", None), ("auto", None), (8, (30, 8)), (20, None)])
-def test_batches_see_a_row_at_most_once_a_pass(batch, shape):
+def test_batches_go_round_and_round_in_one_random_order(batch, shape):
     resolved = recipe.load("default", {"per_class": 10, "student.batch": batch})
     batches = drawing.draw_batches(resolved, 20, 30, jax.random.key(0))
     if shape is None:
         assert batches is None
         return
     assert batches.shape == shape
-    for first in range(0, 30, 2):
-        assert len(set(np.asarray(batches[first : first + 2]).ravel().tolist())) == 16
+    seen = np.asarray(batches).ravel()
+    for first in range(0, len(seen) - 20):
+        assert set(seen[first : first + 20]) == set(range(20)), "all rows before one comes again"
+    other = drawing.draw_batches(resolved, 20, 30, jax.random.key(1))
+    assert not np.array_equal(batches, other)

@@ -61,14 +61,16 @@ def count_moments(recipe: Recipe) -> int:
 
 
 def draw_batches(recipe: Recipe, rows: int, steps: int, key: Array) -> Array | None:
-    """Draw which rows each student step sees, [steps, batch], in passes over all whole batches; None if it sees all."""
+    """Draw which rows each student step sees, [steps, batch]; None if it sees all.
+
+    A student goes round and round the set in one random order: an order a pass took as long to draw as the steps took.
+    """
     named = {"all": rows, "auto": max(2 * recipe.per_class, 256)}
     batch = named.get(str(recipe.student.batch)) or int(recipe.student.batch)
     if batch >= rows:
         return None
-    passes = -(-steps // (rows // batch))
-    orders = jax.vmap(lambda key: jax.random.permutation(key, rows))(jax.random.split(key, passes))
-    return orders[:, : rows // batch * batch].reshape(-1, batch)[:steps]
+    round_and_round = jnp.arange(steps * batch).reshape(steps, batch) % rows
+    return jax.random.permutation(key, rows)[round_and_round]
 
 
 def draw_patients(patients: Patients, recipe: Recipe, key: Array) -> Array | None:
