@@ -33,7 +33,7 @@ def test_batches_go_round_and_round_in_one_random_order(batch, shape):
         return
     assert batches.shape == shape
     seen = np.asarray(batches).ravel()
-    for first in range(0, len(seen) - 20):
+    for first in range(len(seen) - 20):
         assert set(seen[first : first + 20]) == set(range(20)), "all rows before one comes again"
     other = drawing.draw_batches(resolved, 20, 30, jax.random.key(1))
     assert not np.array_equal(batches, other)
