@@ -34,5 +34,12 @@ def test_epochs_stay_within_the_range_of_the_recipe(small_cohort):
 def test_scores_are_smoothed_backwards():
     scores = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
     expected = [1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0]
-    np.testing.assert_allclose(pilot.smoothed(scores), expected)
-    assert pilot.smoothed([0.5]).tolist() == [0.5]
+    np.testing.assert_allclose(pilot.smoothed(scores, 5), expected)
+    assert pilot.smoothed([0.5], 5).tolist() == [0.5]
+    assert pilot.smoothed(scores, 1).tolist() == scores
+
+
+def test_patience_is_in_proportion_to_the_longest_training(small_cohort):
+    _, short = find(small_cohort, step_size=0.3, longest=24)
+    _, long = find(small_cohort, step_size=0.3, longest=120)
+    assert short[-1] < long[-1] < 120

@@ -17,7 +17,7 @@ from runs import COHORTS
 
 from attar import teach, train
 from attar.evaluate.metrics import macro
-from attar.evaluate.utility import PATIENCE, measure
+from attar.evaluate.utility import measure, patience
 from attar.models import Model
 from attar.recipe import Evaluate, load
 from attar.run import begin
@@ -46,7 +46,7 @@ def fit(
         better = reached > best_score
         best, best_score = jnp.where(better[:, None], now.theta, best), jnp.maximum(reached, best_score)
         last = epoch if better.any() else last
-        if epoch - last == PATIENCE:
+        if epoch - last == patience(settings.full_epochs):
             break
     return float(best_score.mean()), best
 

@@ -22,9 +22,6 @@ MEMORY = 32 * 2**20
 ROUND = 256
 """Validation patients are filled up to a multiple of this, so that another seed's split compiles nothing anew."""
 
-PATIENCE = 15
-"""Epochs without a better score on validation after which training on all real rows ends."""
-
 
 def fit_small(model: Model, theta: Array, x: Array, y: Array, key: Array, settings: Receiving) -> Array:
     """Train networks [networks, p] on all rows of a small set at once, as often as its receiver would."""
@@ -51,6 +48,11 @@ def fit_lengths(
     return jnp.stack(reached)
 
 
+def patience(epochs: int) -> int:
+    """Return after how many epochs without a better validation score training on all real rows ends, of so many."""
+    return max(1, round(0.15 * epochs))
+
+
 def fit_full(
     model: Model,
     theta: Array,
@@ -63,7 +65,7 @@ def fit_full(
 ) -> tuple[Array, Array]:
     """Train networks [networks, p] on all real rows; keep each at its best validation epoch, as the owner would.
 
-    Ends early when none got better for `PATIENCE` epochs. Returns the networks and their validation AUPRC.
+    Ends early when none got better for a while, see `patience`. Returns the networks and their validation AUPRC.
     """
     fit, best, best_score, last = train.begin(theta), theta, jnp.full(len(theta), -1.0), 0
     for epoch in range(settings.epochs):
@@ -76,7 +78,7 @@ def fit_full(
         best, best_score = jnp.where(better[:, None], fit.theta, best), jnp.where(better, score, best_score)
         watch(epoch + 1)
         last = epoch if better.any() else last
-        if epoch - last == PATIENCE:
+        if epoch - last == patience(settings.epochs):
             break
     return best, best_score
 
