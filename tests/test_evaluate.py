@@ -39,13 +39,14 @@ def test_full_networks_are_kept_at_their_best_validation_epoch(data, model):
     key, theta = jax.random.key(0), train.fresh(model, jax.random.key(1), 3)
     x, y, *validation = data.values()
     task = train.Task(x, y, jnp.zeros(1))
-    best, scores = utility.fit_full(model, theta, task, *validation, key, settings)
+    seen = []
+    best, scores = utility.fit_full(model, theta, task, *validation, key, settings, seen.append)
     kept = utility.measure(model, best, data["x_train"], data["x_validation"], data["y_validation"])["auprc"][:, 0]
 
     np.testing.assert_allclose(kept, scores, rtol=1e-6)
 
     fit, curve = train.begin(theta), []
-    for epoch in range(40):
+    for epoch in range(seen[-1]):
         step_key = jax.random.fold_in(key, epoch)
         fit = train.epoch(model, fit, task, step_key, settings.step_size, settings.momentum, settings.batch)
         curve.append(
@@ -54,6 +55,8 @@ def test_full_networks_are_kept_at_their_best_validation_epoch(data, model):
             ]
         )
     np.testing.assert_allclose(kept, np.max(curve, axis=0), rtol=1e-6)
+    assert (utility.patience(40), utility.patience(100)) == (6, 15)
+    assert seen[-1] == min(40, np.argmax(curve, axis=0).max() + 1 + 6), "it ends when none got better for a while"
 
 
 def test_scorer_scores_many_versions_as_it_scores_one(data, model):
