@@ -36,14 +36,30 @@ def test_a_share_that_is_a_file_is_refused_before_anything_is_trained(small_coho
     assert not (tmp_path / "run").exists()
 
 
+def times(folder):
+    """When each file that is shared was written."""
+    return {path.name: path.stat().st_mtime_ns for path in folder.glob("*-*")}
+
+
+def test_runs_with_other_numbers_of_patients_share_their_paths(small_cohort, tmp_path):
+    for per_class in (5, 8):
+        settings = recipe.load("default", {**QUICK, "per_class": per_class})
+        condense_cohort(small_cohort, settings, tmp_path / str(per_class), share=tmp_path / "common")
+    assert len(list((tmp_path / "common").glob("paths-*"))) == 1
+    one, other = ((tmp_path / name / "paths.safetensors").read_bytes() for name in ("5", "8"))
+    assert one == other
+
+
 def test_runs_that_share_teachers_end_with_the_same_bytes_as_runs_that_do_not(finished, small_cohort, tmp_path):
-    """The first sharer trains with every epoch kept; the second, another method, trains nothing."""
+    """The first sharer trains with every epoch kept; the second, another method, trains nothing but its paths."""
     mct = recipe.load("default", {**QUICK, "method": "mct"})
     condense_cohort(small_cohort, mct, tmp_path / "mct", share=tmp_path / "common")
-    kept = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "common").glob("*-*")}
-    assert {name.split("-")[0] for name in kept} == {"teachers", "full", "random"}
+    kept = times(tmp_path / "common")
+    assert {name.split("-")[0] for name in kept} == {"teachers", "paths", "full", "random"}
     condense_cohort(small_cohort, recipe.load("default", QUICK), tmp_path / "btm", share=tmp_path / "common")
-    assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "common").glob("*-*")} == kept
+    (drawn,) = times(tmp_path / "common").keys() - kept.keys()
+    assert drawn.startswith("paths-")
+    assert times(tmp_path / "common").items() >= kept.items()
     for name in SAME:
         assert (tmp_path / "btm" / name).read_bytes() == (finished / name).read_bytes(), name
 
@@ -57,6 +73,8 @@ def test_runs_that_share_teachers_end_with_the_same_bytes_as_runs_that_do_not(fi
     ]
 
     # Only the teachers' ends are kept beside the paths: paths that were lost need whole trainings again.
+    for file in (tmp_path / "common").glob("paths-*"):
+        file.unlink()
     paths = (tmp_path / "mct" / "paths.safetensors").read_bytes()
     (tmp_path / "mct" / "paths.safetensors").unlink()
     condense_cohort(small_cohort, mct, tmp_path / "mct", share=tmp_path / "common")

@@ -189,12 +189,18 @@ def read_or_draw(journal: Journal, model: Model, task: Task, recipe: Recipe) -> 
         with journal.stage("paths"):
             watch.stage("paths", recipe.path.steps)
             teachers = teach.Teachers(points)
-            drawn = kind.draw(model, teachers, task, recipe, watch.update)
+
+            def draw() -> dict[str, np.ndarray]:
+                drawn = kind.draw(model, teachers, task, recipe, watch.update)
+                return {name: np.asarray(array) for name, array in drawn.stored().items()}
+
+            key = {**teachers_key(journal, task, recipe), **recipe.model_dump(include={"path"})}
+            stored = journal.share.arrays("paths", key, draw)
             watch.update(recipe.path.steps)
+            drawn = kind.restore(model, stored, teachers.starts, teachers.ends)
             line = Line.draw(model, teachers, task, recipe, watch.update)
             losses = profile(model, line, task), profile(model, drawn, task)
             run.write_table("profile.parquet", profile_table(*losses))
-            stored = {name: np.asarray(array) for name, array in drawn.stored().items()}
             run.write_arrays("paths.safetensors", vault.pack(stored))
     if points.shape[1] > 2:
         run.write_arrays("teachers.safetensors", vault.pack_teachers(points[:, [0, -1]]))

@@ -22,7 +22,7 @@ from attar.train import Task, batch_loss
 PROFILE_TIMES = np.linspace(0.0, 1.0, 21, dtype=np.float32)
 """Values of t at which the loss along a path is recorded."""
 
-PROFILE_MEMORY = 64 * 2**20
+PROFILE_MEMORY = 16 * 2**20
 """Bytes of activations of the training rows on which it is; of more rows, evenly spaced ones."""
 
 
