@@ -103,13 +103,17 @@ def alive(process: int) -> bool:
 
 @pytest.fixture(scope="module")
 def ray() -> Iterator[Any]:
-    """Ray, whose clusters let in only these tests and whose workers find the functions of this file."""
+    """Ray, whose clusters let in only these tests and whose workers find the functions of this file.
+
+    They are as urgent as the tests beside them: Ray's are not, and starved while those compiled.
+    """
     if find_spec("ray") is None:
         pytest.skip("Ray is not installed: pip install 'attar[ray]'")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_AUTH_MODE", "token")
         patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
         patch.setenv("PYTHONPATH", str(Path(__file__).parent))
+        patch.setenv("RAY_worker_niceness", "0")
         yield scale.load_ray()
 
 
