@@ -1,6 +1,6 @@
 """How far one method is ahead of the others, over all cells of a benchmark that both have.
 
-    uv run benchmarks/utility/leads.py benchmarks/grid [--method btm] [--seeds 0 1 2]
+    uv run benchmarks/utility/leads.py benchmarks/grid [--method btm] [--seeds 0 1 2] [--per-class 50]
 
 Prints, per other method, the lead in share of the full cohort's AUPRC, its standard error and the p value of a paired t
 test over pairs of cohort and seed (each a mean over the numbers per class, which share patients and teachers), and
@@ -32,8 +32,11 @@ def main() -> None:
     parser.add_argument("grid", type=Path)
     parser.add_argument("--method", default="btm")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    parser.add_argument("--per-class", nargs="+", type=int, help="only these; default: all")
     words = parser.parse_args()
     table = shares(words.grid, words.seeds)
+    if words.per_class:
+        table = table[table.index.isin(words.per_class, level="per_class")]
     others = [name for name in table.columns if name != words.method]
     print(f"| against | {words.method} ahead by | standard error | p | better in |")
     print("|---|---|---|---|---|")
