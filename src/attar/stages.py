@@ -182,7 +182,10 @@ def train_teachers(journal: Journal, model: Model, task: Task, recipe: Recipe, e
 
 
 def read_or_draw(journal: Journal, model: Model, task: Task, recipe: Recipe) -> Path:
-    """Draw the teachers' paths, or read them back; then only the teachers' ends stay stored beside them."""
+    """Draw the teachers' paths, or read them back; then only the teachers' ends stay stored beside them.
+
+    Paths that are fitted between both ends are shared; those through every epoch would repeat the shared teachers.
+    """
     run, watch, vault, kind = journal.run, journal.watch, Vault(model, recipe), PATHS[recipe.path.kind]
     points = vault.unpack_teachers(run.read_arrays("teachers.safetensors"))
     if not run.has("paths.safetensors"):
@@ -195,7 +198,7 @@ def read_or_draw(journal: Journal, model: Model, task: Task, recipe: Recipe) -> 
                 return {name: np.asarray(array) for name, array in drawn.stored().items()}
 
             key = {**teachers_key(journal, task, recipe), **recipe.model_dump(include={"path"})}
-            stored = journal.share.arrays("paths", key, draw)
+            stored = draw() if kind.every_epoch else journal.share.arrays("paths", key, draw)
             watch.update(recipe.path.steps)
             drawn = kind.restore(model, stored, teachers.starts, teachers.ends)
             line = Line.draw(model, teachers, task, recipe, watch.update)
