@@ -12,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+
+from attar.bench.compare import paired
 
 
 def shares(grid: Path, seeds: list[int]) -> pd.DataFrame:
@@ -24,6 +25,12 @@ def shares(grid: Path, seeds: list[int]) -> pd.DataFrame:
     arms = rows.pivot_table(index=[*index, "method"], columns="arm", values="value")
     by_method = (arms["condensed"] / arms["full"]).unstack("method")
     return by_method.assign(random=(arms["random"] / arms["full"]).groupby(index).first())
+
+
+def chance(leads: pd.Series) -> str:
+    """Return the p value of the paired t test, a dash for pairs too few to test."""
+    p_value = paired(dict(enumerate(leads)), dict.fromkeys(range(len(leads)), 0.0))
+    return "-" if np.isnan(p_value) else f"{p_value:.2g}"
 
 
 def main() -> None:
@@ -43,10 +50,9 @@ def main() -> None:
     leads = {other: (table[words.method] - table[other]).dropna() for other in others}
     for other in sorted(others, key=lambda name: -leads[name].mean()):
         pairs = leads[other].groupby(["cohort", "seed"]).mean()
-        p_value = stats.ttest_1samp(pairs, 0).pvalue
         error = pairs.std() / np.sqrt(len(pairs))
         better = f"{(leads[other] > 0).sum()} of {len(leads[other])}"
-        print(f"| {other} | {pairs.mean():.3f} | {error:.3f} | {p_value:.2g} | {better} |")
+        print(f"| {other} | {pairs.mean():.3f} | {error:.3f} | {chance(pairs)} | {better} |")
     print(f"\n| cohort | per class | {words.method} | best other | {words.method} ahead by | p |")
     print("|---|---|---|---|---|---|")
     for (cohort, per_class), cell in table.groupby(["cohort", "per_class"]):
@@ -56,10 +62,9 @@ def main() -> None:
             continue
         best = max(rivals, key=lambda name: whole[name].mean())
         lead = whole[words.method] - whole[best]
-        p_value = stats.ttest_1samp(lead, 0).pvalue
         print(
             f"| {cohort} | {per_class} | {whole[words.method].mean():.3f} | {best} {whole[best].mean():.3f} | "
-            f"{lead.mean():+.3f} | {p_value:.2f} |"
+            f"{lead.mean():+.3f} | {chance(lead)} |"
         )
 
 
