@@ -17,14 +17,18 @@ from attar.bench.compare import paired
 
 
 def shares(grid: Path, seeds: list[int]) -> pd.DataFrame:
-    """Return the share of full by cohort, number per class and seed, a column a method, random patients among them."""
+    """Return the share of full by cohort, number per class and seed, a column a method, random patients among them.
+
+    Runs made on different machines can differ a little in what all patients give: their mean counts, for every method.
+    """
     rows = pd.read_parquet(grid / "results.parquet")
     rows = rows[(rows["want"] == "scores") & (rows["measure"] == "auprc") & (rows["label"] == "")]
     rows = rows[rows["seed"].isin(seeds)].assign(cohort=rows["cohort"].map(lambda name: Path(name).name))
     index = ["cohort", "per_class", "seed"]
     arms = rows.pivot_table(index=[*index, "method"], columns="arm", values="value")
-    by_method = (arms["condensed"] / arms["full"]).unstack("method")
-    return by_method.assign(random=(arms["random"] / arms["full"]).groupby(index).first())
+    full = arms["full"].groupby(["cohort", "seed"]).mean()
+    by_method = arms["condensed"].unstack("method").div(full, axis=0)
+    return by_method.assign(random=arms["random"].groupby(index).mean().div(full))
 
 
 def chance(leads: pd.Series) -> str:
