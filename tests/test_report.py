@@ -16,7 +16,7 @@ from attar.cohort import Cohort
 from attar.errors import RunError
 from attar.export import read
 from attar.prepare import prepare
-from attar.report import marginals, opening, spoken, utility
+from attar.report import marginals, opening, source, spoken, utility
 from attar.report.sections import SECTIONS
 from attar.store import Run
 from reported import HOSTILE, described, poisoned, series_run, tables
@@ -356,18 +356,31 @@ def test_shares_of_the_same_initialisations_are_drawn_in_pairs(rng):
     ],
 )
 def test_the_verdict_follows_share_interval_and_baseline(finished, condensed, random, low, grade, word):
-    from attar.report.source import read as read_source
-
-    def arm(share, low):
-        auprc = {"mean": 0.6 * share, "low": None, "high": None}
-        return {"rows": 20, "auprc": auprc, "auroc": {"mean": 0.8}, "share": {"mean": share, "low": low, "high": 1.0}}
-
-    arms = {"full": arm(1.0, 1.0), "condensed": arm(condensed, low), "random": arm(random, random)}
-    verdict = opening.verdict(read_source(Run(finished)), arms)
+    verdict = judged(finished, full=arm(1.0, 1.0), condensed=arm(condensed, low), random=arm(random, random))
     assert verdict["grade"] == grade
     assert verdict["words"].startswith(word)
     assert spoken.percent(condensed) in verdict["words"]
     assert bool(verdict["advice"]) == (grade != "good"), "who is told that it is not good is told what to change"
+
+
+@pytest.mark.parametrize(
+    ("auroc", "random", "remark"),
+    [(0.8, 0.9, ""), (0.55, 0.9, "hardly predict the outcome"), (0.8, 1.1, "a poor measure here")],
+)
+def test_the_verdict_says_when_the_full_cohort_is_no_measure(finished, auroc, random, remark):
+    arms = {"full": arm(1.0, 1.0, auroc), "condensed": arm(1.2, 1.1), "random": arm(random, random)}
+    after = judged(finished, **arms)["words"].split("random real patients reach ")[1]
+    assert remark in after
+    assert ("says" in after) == bool(remark)
+
+
+def arm(share, low, auroc=0.8):
+    auprc = {"mean": 0.6 * share, "low": None, "high": None}
+    return {"rows": 20, "auprc": auprc, "auroc": {"mean": auroc}, "share": {"mean": share, "low": low, "high": 1.0}}
+
+
+def judged(finished, **arms):
+    return opening.verdict(source.read(Run(finished)), arms)
 
 
 def test_numbers_are_spoken():

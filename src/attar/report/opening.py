@@ -8,6 +8,9 @@ from attar.report.spoken import duration, interval, listed, percent
 CLOSE, FAIR = 0.95, 0.85
 """Shares of the full cohort's AUPRC from which a set is called good, and fair."""
 
+BEYOND = 1.05
+"""Share from which random patients do too well for the full cohort to be a measure."""
+
 
 def opening(source: Source, sections: Facts) -> Facts:
     """Return what stands above the sections."""
@@ -44,6 +47,8 @@ def verdict(source: Source, arms: Facts) -> Facts:
     )
     if arms["full"]["auroc"]["mean"] < 0.6:
         words += " Even all real patients hardly predict the outcome, so this share says little."
+    elif random["share"]["mean"] > BEYOND:
+        words += " That a few random ones serve better than all says that all of them are a poor measure here."
     return {"grade": grade, "words": words, "advice": advice(source, arms, grade)}
 
 
