@@ -176,10 +176,21 @@ def test_with_one_seed_deviations_are_over_initialisations():
 
 
 def test_a_seed_that_is_alone_has_no_deviation():
-    rows = [*scored("support2", "btm", 50, 0), *scored("support2", "btm", 50, 1), *scored("support2", "mtt", 50, 0)]
+    rows = [*scored("support2", "btm", 50, 0), *scored("support2", "btm", 50, 1), *scored("support2", "btm", 100, 0)]
     found = typeset(rows)[2]
-    assert found["support2, AUPRC", "MTT", "50 per class"]["std"] == ""
+    assert found["support2, AUPRC", "BTM", "100 per class"]["std"] == ""
     assert found["support2, AUPRC", "BTM", "50 per class"]["std"] != ""
+
+
+def test_methods_are_compared_on_the_seeds_that_all_have():
+    text, _, found = marked({"btm": (0.65, 0.66, 0.67, 0.1, 0.1), "mtt": (0.64, 0.65, 0.63)})
+    assert "| BTM | **0.660 ± 0.010**" in text
+    assert found["support2, AUPRC", "all patients", "50 per class"]["seeds"] == "3"
+
+
+def test_methods_that_share_no_seed_are_shown_all_the_same():
+    rows = [*scored("support2", "btm", 50, 0), *scored("support2", "mtt", 50, 1)]
+    assert len(show(plain_suite(), framed(rows)).rows) == len(rows)
 
 
 def marked(values):

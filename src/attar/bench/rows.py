@@ -102,7 +102,18 @@ def show(suite: "Suite", results: pd.DataFrame, cohorts: Iterable[str] = ()) -> 
         rows = rows[rows["cohort"].isin(list(rows.loc[(rows["label"] != "") & (rows["arm"] != ""), "cohort"]))]
     names = shortened(in_order(set(rows["cohort"]), cohorts))
     rows = rows.assign(setting=rows["variant"].map(settings).astype(object), cohort=rows["cohort"].map(names))
-    return Shown(suite, rows, tuple(names.values()))
+    return Shown(suite, level(rows), tuple(names.values()))
+
+
+def level(rows: pd.DataFrame) -> pd.DataFrame:
+    """Leave out, where methods or settings are compared, the seeds that not all of them have, if they share any.
+
+    Seeds differ in who is tested, and with few positives by more than methods do.
+    """
+    place = [rows["cohort"], rows["per_class"]]
+    who = rows["method"].astype(str) + " " + rows["setting"].astype(str)
+    shared = who.groupby([*place, rows["seed"]]).transform("nunique") == who.groupby(place).transform("nunique")
+    return rows[shared | ~shared.groupby(place).transform("any")]
 
 
 def shortened(cohorts: Sequence[str]) -> dict[str, str]:
