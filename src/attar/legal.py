@@ -1,6 +1,7 @@
 """The nearest row that a cohort can hold, inside jit: values in their range, whole numbers whole, one category each.
 
-Condensed patients that are optimised as what they will be exported as lose nothing on the way into the table.
+Condensed patients that are optimised as what they will be exported as lose nothing on the way into the table. Until
+then they lie between such rows.
 """
 
 from collections.abc import Callable
