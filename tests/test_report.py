@@ -365,7 +365,12 @@ def test_the_verdict_follows_share_interval_and_baseline(finished, condensed, ra
 
 @pytest.mark.parametrize(
     ("auroc", "random", "remark"),
-    [(0.8, 0.9, ""), (0.55, 0.9, "hardly predict the outcome"), (0.8, 1.1, "a poor measure here")],
+    [
+        (0.8, 0.9, ""),
+        (0.55, 0.9, "hardly predict the outcome"),
+        (0.995, 0.9, "known only after the outcome"),
+        (0.8, 1.1, "a poor measure here"),
+    ],
 )
 def test_the_verdict_says_when_the_full_cohort_is_no_measure(finished, auroc, random, remark):
     arms = {"full": arm(1.0, 1.0, auroc), "condensed": arm(1.2, 1.1), "random": arm(random, random)}

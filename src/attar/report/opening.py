@@ -11,6 +11,9 @@ CLOSE, FAIR = 0.95, 0.85
 BEYOND = 1.05
 """Share from which random patients do too well for the full cohort to be a measure."""
 
+HARDLY, PERFECT = 0.6, 0.99
+"""AUROC below which all real patients hardly predict the outcome, and from which they do so suspiciously well."""
+
 
 def opening(source: Source, sections: Facts) -> Facts:
     """Return what stands above the sections."""
@@ -45,8 +48,13 @@ def verdict(source: Source, arms: Facts) -> Facts:
         f"that all {arms['full']['rows']:,} real training patients give; as many random real patients reach "
         f"{percent(random['share']['mean'])}."
     )
-    if arms["full"]["auroc"]["mean"] < 0.6:
+    if arms["full"]["auroc"]["mean"] < HARDLY:
         words += " Even all real patients hardly predict the outcome, so this share says little."
+    elif arms["full"]["auroc"]["mean"] > PERFECT:
+        words += (
+            " So nearly perfect a prediction says that a column may be known only after the outcome: look for it, and "
+            "leave it out with --drop."
+        )
     elif random["share"]["mean"] > BEYOND:
         words += " That a few random ones serve better than all says that all of them are a poor measure here."
     return {"grade": grade, "words": words, "advice": advice(source, arms, grade)}

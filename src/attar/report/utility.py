@@ -119,7 +119,7 @@ def share(values: np.ndarray, full: np.ndarray) -> Facts:
     if min(len(values), len(full)) >= FEWEST:
         below = _means(full) if values.shape == full.shape else _means(full, seed=1)
         low, high = _percentiles(_means(values) / below)
-    return {"mean": rounded(values.mean() / full.mean()), "low": low, "high": high}
+    return {"mean": rounded(values.mean() / full.mean(), 6), "low": low, "high": high}
 
 
 def widened(share: Facts, without: np.ndarray, full_without: np.ndarray) -> Facts:
