@@ -17,6 +17,7 @@ from pydantic import TypeAdapter
 
 from attar import __version__, coreset, export, figures, initial, stages, teach
 from attar.cohort import Cohort, Schema, Split
+from attar.compiled import make_room
 from attar.condensed import Condensed
 from attar.errors import DataError, RecipeError, RunError, nearest
 from attar.evaluate import across, external
@@ -48,6 +49,7 @@ def condense_cohort(
     `source` says how the cohort was read (path and column roles), so that it can be read again. Runs on one cohort that
     are given the same `share` folder train their teachers and score the whole cohort only once.
     """
+    make_room()
     shared = Share(share)
     split, data, model, start = begun = begin(cohort, recipe)
     with Run(folder) as run:
