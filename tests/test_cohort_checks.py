@@ -104,6 +104,29 @@ def test_empty_and_constant_columns_are_dropped_with_a_warning():
     assert "write a 0" in said["some"]
 
 
+def test_numbers_of_patients_are_left_out_unless_they_are_called_measurements():
+    frame = table(record=np.arange(ROWS) * 3, row=np.arange(ROWS) * 1.0)
+    cohort = Cohort.of(frame, "died")
+    assert list(cohort.frame) == ["age", "row"]
+    assert len(cohort.warnings) == 1
+    assert "'record' differs in every row" in cohort.warnings[0]
+    assert "--kind record=integer" in cohort.warnings[0]
+    kept = Cohort.of(frame, "died", kinds={"record": "integer"})
+    assert list(kept.frame) == ["age", "record", "row"]
+    assert kept.warnings == ()
+
+
+def test_all_unusable_columns_are_named_at_once():
+    frame = table(seen=days("%d/%m/%Y"), **{"the note": pd.Series([f"by {i % 80}" for i in range(ROWS)])})
+    with pytest.raises(DataError, match="2 columns cannot be used") as caught:
+        Cohort.of(frame, "died")
+    said = str(caught.value)
+    assert "'seen' holds dates" in said
+    assert "'the note' has 80 categories" in said
+    assert said.endswith("--drop seen --drop 'the note'")
+    assert list(Cohort.of(frame, "died", drop=["seen", "the note"]).frame) == ["age"]
+
+
 def test_no_feature_left():
     with pytest.raises(DataError, match="No feature"):
         Cohort.of(table(same=5), "died", drop="age")
@@ -192,16 +215,12 @@ def test_leaks_are_warned_of():
     frame["score"] = -died + rng.normal(0, 0.2, ROWS)
     frame["ward"] = np.where(died == 1, "morgue", rng.choice(["a", "b"], ROWS))
     frame["autopsy"] = np.where(died == 1, rng.normal(size=ROWS), np.nan)
-    frame["record"] = np.arange(ROWS) * 3
-    frame["row"] = np.arange(ROWS) * 1.0
     warnings = Cohort.of(frame, "died").warnings
-    assert len(warnings) == 4
+    assert len(warnings) == 3
     assert "Column 'score' alone tells the target 'died' apart" in warnings[0]
     assert "--drop score" in warnings[0]
     assert "Column 'ward' alone" in warnings[1]
     assert "Whether column 'autopsy' is missing" in warnings[2]
-    assert "'record' differs in every row" in warnings[3]
-    assert "--id record" in warnings[3]
 
 
 def test_a_leak_is_not_called_from_a_handful_of_rows():

@@ -88,6 +88,17 @@ def constant(series: pd.Series) -> str | None:
     )
 
 
+def numbering(series: pd.Series, column: Column) -> str | None:
+    """Return why a column numbers the patients instead of measuring them, or None if it does not seem to."""
+    whole = column.kind == "integer" and types.is_integer_dtype(series.dtype)
+    if not whole or column.missing or not series.is_unique:
+        return None
+    return (
+        f"Column {column.name!r} differs in every row, like a patient's number, and was left out. If it is a "
+        f"measurement, say --kind {shlex.quote(column.name + '=integer')} (kinds= in Python)."
+    )
+
+
 def refuse_infinite(series: pd.Series) -> None:
     """Raise DataError if a number column holds infinities, or numbers too large to be computed with exactly."""
     if not is_number(series):

@@ -1,5 +1,6 @@
 """From a raw table to labels, patients and features: what is kept, what is refused, what is said about it."""
 
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -101,19 +102,45 @@ def features(
     kept: dict[str, pd.Series] = {}
     columns: list[Column] = []
     said: list[str] = []
+    refused: dict[str, str] = {}
     for name in names:
-        series = checks.plain(table[name])
-        useless = checks.constant(series)
+        try:
+            series = checks.plain(table[name])
+            useless = checks.constant(series)
+            if not useless:
+                column = _feature(series, kinds.get(name), len(table))
+                useless = None if name in kinds else checks.numbering(series, column)
+        except DataError as error:
+            refused[name] = str(error)
+            continue
         if useless:
             said.append(useless)
             continue
-        checks.refuse_infinite(series)
-        if kinds.get(name) != "categorical":
-            checks.refuse_text(series)
-        column = infer(series, kinds.get(name))
-        checks.refuse_free_text(column, len(table))
         kept[name] = series
         columns.append(column)
+    _refuse_all(refused)
     if not kept and not may_lack:
         raise DataError("No feature column is left: every one is empty or has the same value in all rows.")
     return pd.DataFrame(kept, index=table.index), tuple(columns), tuple(said)
+
+
+def _feature(series: pd.Series, kind: str | None, rows: int) -> Column:
+    """Return the description of a feature, or raise DataError if no model can use it as it is."""
+    checks.refuse_infinite(series)
+    if kind != "categorical":
+        checks.refuse_text(series)
+    column = infer(series, kind)
+    checks.refuse_free_text(column, rows)
+    return column
+
+
+def _refuse_all(refused: Mapping[str, str]) -> None:
+    """Raise one DataError for all columns that cannot be used, so that they can be mended in one go."""
+    if len(refused) == 1:
+        raise DataError(*refused.values())
+    if refused:
+        without = " ".join(f"--drop {shlex.quote(name)}" for name in refused)
+        raise DataError(
+            "\n- ".join([f"{len(refused)} columns cannot be used as they are:", *refused.values()])
+            + f"\nTo leave all of them out: {without}"
+        )

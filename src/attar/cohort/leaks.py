@@ -1,13 +1,11 @@
-"""Warn of columns that know too much: the outcome in disguise, or the patient's number."""
-
-import shlex
+"""Warn of columns that know too much: the outcome in disguise."""
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from attar.cohort.checks import leave_out
-from attar.cohort.schema import Column, Schema, is_number, numbers
+from attar.cohort.schema import Schema, is_number, numbers
 
 _SUSPICIOUS = 0.98
 _FEWEST_ROWS = 50
@@ -15,15 +13,10 @@ _FEWEST_OF_A_CLASS = 10
 
 
 def leaks(frame: pd.DataFrame, schema: Schema, labels: NDArray[np.int8]) -> tuple[str, ...]:
-    """Return a warning per feature that alone tells a target apart, by value or by absence, or looks like an id."""
+    """Return a warning per feature that alone tells a target apart, by value or by absence."""
     found: list[str] = []
     for column in schema.columns:
         series = frame[column.name]
-        if _like_id(series, column):
-            found.append(
-                f"Column {column.name!r} differs in every row, like a patient's number: name it with --id "
-                f"{shlex.quote(column.name)} (id=), or {leave_out(column.name)}."
-            )
         missing = series.isna().to_numpy()
         codes, ordered = _codes(series, missing)
         for index, target in enumerate(schema.targets):
@@ -42,11 +35,6 @@ def _warning(what: str, name: str, target: str, auroc: float) -> str:
         f"{what} alone tells the target {target!r} apart (AUROC {auroc:.3f}): it may have been recorded after the "
         f"outcome. Unless it is known when a prediction is made, {leave_out(name)}."
     )
-
-
-def _like_id(series: pd.Series, column: Column) -> bool:
-    whole = column.kind == "integer" and pd.api.types.is_integer_dtype(series.dtype)
-    return whole and column.missing == 0 and bool(series.is_unique)
 
 
 def _codes(series: pd.Series, missing: NDArray[np.bool_]) -> tuple[NDArray[np.int64], bool]:
