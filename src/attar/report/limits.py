@@ -40,9 +40,9 @@ def of_use(source: Source) -> list[str]:
             "until the offset under “How to train on it” is added."
         )
     limits += [
-        f"One split and one seed ({source.recipe.seed}). Intervals are bootstraps over {settings.initialisations} "
-        "initialisations of the networks (of random patients, over their draws); they do not show how much another "
-        "split or another test sample would change the scores.",
+        f"One split and one seed ({source.recipe.seed}). Intervals of AUROC and AUPRC are bootstraps over "
+        f"{settings.initialisations} initialisations of the networks (of random patients, over their draws); that of "
+        "the share also allows for who was tested. None shows how much another split would change the scores.",
         f"It was made for {'these outcomes' if several else 'this outcome'} with the network "
         f"{source.recipe.model.name}. For another outcome, or a very different model, its worth is not known.",
         "AUROC and AUPRC measure ranking. Calibration, fairness between groups and use in care were not tested here.",
