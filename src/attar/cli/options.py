@@ -21,7 +21,9 @@ Target = Annotated[
 Id = Annotated[
     str | None, typer.Option("--id", help="Patient id: a patient's rows stay on one side of the split.", metavar="COL")
 ]
-Groups = Annotated[list[str] | None, typer.Option(help="Column kept with the cohort, but out of the features.", metavar="COL")]
+Groups = Annotated[
+    list[str] | None, typer.Option(help="Column kept with the cohort, but out of the features.", metavar="COL")
+]
 Features = Annotated[
     list[str] | None, typer.Option(help="Feature column; default: all that play no other part.", metavar="COL")
 ]
