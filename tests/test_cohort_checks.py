@@ -105,15 +105,36 @@ def test_empty_and_constant_columns_are_dropped_with_a_warning():
 
 
 def test_numbers_of_patients_are_left_out_unless_they_are_called_measurements():
-    frame = table(record=np.arange(ROWS) * 3, row=np.arange(ROWS) * 1.0)
+    frame = pd.concat([table(), table()], ignore_index=True)
+    numbers = np.arange(2.0 * ROWS)
+    frame = frame.assign(age=numbers / 7, record=numbers.astype(int) * 3, row=numbers)
+    frame["chart"] = numbers.copy()
+    frame.loc[5, "chart"] = np.nan
     cohort = Cohort.of(frame, "died")
     assert list(cohort.frame) == ["age", "row"]
-    assert len(cohort.warnings) == 1
+    assert len(cohort.warnings) == 2
     assert "'record' differs in every row" in cohort.warnings[0]
     assert "--kind record=integer" in cohort.warnings[0]
-    kept = Cohort.of(frame, "died", kinds={"record": "integer"})
-    assert list(kept.frame) == ["age", "record", "row"]
-    assert kept.warnings == ()
+    assert "'chart' differs in every row" in cohort.warnings[1]
+    assert list(Cohort.of(frame, "died", kinds={"record": "integer"}).frame) == ["age", "record", "row"]
+    assert list(Cohort.of(frame, "died", features=["age", "record"]).frame) == ["age", "record"]
+    assert list(Cohort.from_arrays(frame[["record"]], frame["died"]).frame) == ["record"]
+
+
+def test_among_few_patients_a_number_that_differs_in_every_row_is_only_warned_of():
+    cohort = Cohort.of(table(record=np.arange(ROWS) * 3, row=np.arange(ROWS) * 1.0), "died")
+    assert list(cohort.frame) == ["age", "record", "row"]
+    assert len(cohort.warnings) == 1
+    assert "'record' differs in every row" in cohort.warnings[0]
+    assert "--id record" in cohort.warnings[0]
+
+
+@pytest.mark.parametrize("more", [[], ["<0,5"], ["1.234,5"]])
+def test_decimal_commas_are_refused_as_numbers(more):
+    series = cycle([f"{number},5" for number in range(30)] + more)
+    with pytest.raises(DataError, match=r"'x' (holds \d+ numbers with a decimal comma|mixes \d+ numbers and 12 texts)"):
+        Cohort.of(table(x=series), "died")
+    assert "x" in Cohort.of(table(x=series), "died", kinds={"x": "categorical"}).frame
 
 
 def test_all_unusable_columns_are_named_at_once():

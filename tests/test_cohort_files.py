@@ -72,6 +72,23 @@ def test_unclear_decimal_comma(tmp_path, rows):
         read(write(tmp_path, "value;x\n" + rows))
 
 
+@pytest.mark.parametrize("above", ["sep=;\n", ";\n", "\n;;\n"])
+def test_what_spreadsheets_write_above_the_header_is_passed_over(tmp_path, above):
+    assert list(read(write(tmp_path, above + "a;b\n1;2\n"))[0]) == ["a", "b"]
+    with pytest.raises(DataError, match=f"line {above.count(chr(10)) + 3},"):
+        read(write(tmp_path, above + "a;b\n1;2\n3\n"))
+
+
+def test_a_header_of_any_length(tmp_path):
+    names = [f"expression_of_gene_{number:05d}" for number in range(1500)]
+    frame = read(write(tmp_path, ",".join(names) + "\n" + ",".join("1" * 1500) + "\n"))[0]
+    assert list(frame) == names
+
+
+def test_a_row_of_blanks_at_the_end(tmp_path):
+    assert len(read(write(tmp_path, 'a,b\n"x",2\n  \n'))[0].dropna()) == 1
+
+
 def test_unclear_delimiter(tmp_path):
     with pytest.raises(DataError, match=r"comma or semicolon.*Parquet"):
         read(write(tmp_path, "a,b;c,d\n1,2;3,4\n"))
@@ -114,7 +131,10 @@ def test_missing_file_and_folder(tmp_path):
 def test_index_written_by_others_is_a_column(tmp_path):
     frame = read(write(tmp_path, '"","a"\n"1",5\n"2",6\n'))[0]
     assert list(frame) == ["Unnamed: 0", "a"]
+    assert list(read(write(tmp_path, ",Unnamed: 0,a\n0,5,6\n"))[0]) == ["Unnamed: 3", "Unnamed: 0", "a"]
     path = tmp_path / "t.parquet"
+    pd.DataFrame({"p": [1, 2], "a": [3, 4]}).set_index("p", drop=False).to_parquet(path)
+    assert list(read(path)[0]) == ["p", "a"]
     pd.DataFrame({"a": [1, 2]}, index=pd.Index(["p", "q"], name="patient")).to_parquet(path)
     assert list(read(path)[0]) == ["patient", "a"]
     pd.DataFrame({"a": [1, 2]}, index=[7, 3]).to_parquet(path)

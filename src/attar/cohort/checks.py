@@ -16,6 +16,8 @@ _MOST_CATEGORIES = 500
 _FEW_CATEGORIES = 50
 _DISTINCT_SHARE = 0.05
 _MANY_NUMBERS = 20
+_FEWEST_NUMBERED = 500
+_FEW_MISSING = 0.05
 _LARGEST = 1e15
 _MARKERS = {
     "na",
@@ -38,6 +40,7 @@ _MARKERS = {
 _MARKERS |= {"not done", "not available", "not applicable", "not known", "nd"}
 _MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _TIME = r"([ t]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?[ap]m)?(z|[+-]\d{2}:?\d{2})?)?"
+_DECIMAL_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d*),\d+")
 _DATE = re.compile(
     rf"(\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}|\d{{1,2}}[-/.]\d{{1,2}}[-/.](\d{{2}}|\d{{4}})"
     rf"|\d{{1,2}}[- ]{_MONTH}[- ]\d{{2,4}}|{_MONTH} \d{{1,2}},? \d{{4}}){_TIME}",
@@ -88,10 +91,18 @@ def constant(series: pd.Series) -> str | None:
     )
 
 
+def numbers_patients(series: pd.Series, column: Column) -> bool:
+    """Whether a column of whole numbers differs in every row; a few may lack one, which makes a CSV's column floats."""
+    whole = column.kind == "integer" and (types.is_integer_dtype(series.dtype) or column.missing > 0)
+    return whole and column.missing <= _FEW_MISSING and bool(series.dropna().is_unique)
+
+
 def numbering(series: pd.Series, column: Column) -> str | None:
-    """Return why a column numbers the patients instead of measuring them, or None if it does not seem to."""
-    whole = column.kind == "integer" and types.is_integer_dtype(series.dtype)
-    if not whole or column.missing or not series.is_unique:
+    """Return why a column numbers the patients instead of measuring them, or None if that is not so or not sure.
+
+    A measurement in whole numbers repeats among many patients, if not among a few.
+    """
+    if len(series) < _FEWEST_NUMBERED or not numbers_patients(series, column):
         return None
     return (
         f"Column {column.name!r} differs in every row, like a patient's number, and was left out. If it is a "
@@ -127,12 +138,19 @@ def refuse_text(series: pd.Series) -> None:
     sample = texts.iloc[:500]
     if sample.str.fullmatch(_DATE).mean() >= 0.95:
         _refuse_date(str(series.name))
-    number = pd.to_numeric(texts, errors="coerce").notna().to_numpy()
+    comma = texts.str.fullmatch(_DECIMAL_COMMA).to_numpy()
+    number = comma | pd.to_numeric(texts, errors="coerce").notna().to_numpy()
     marker = texts.str.lower().isin(_MARKERS).to_numpy()
     number_rows, text_rows = int(counts[number].sum()), int(counts[~number].sum())
-    if text_rows and number_rows >= text_rows and (marker.any() or number.sum() > _MANY_NUMBERS):
-        name = str(series.name)
-        remedy = f"say --kind {shlex.quote(name + '=categorical')} (kinds= in Python)"
+    many = number.sum() > _MANY_NUMBERS
+    name = str(series.name)
+    remedy = f"say --kind {shlex.quote(name + '=categorical')} (kinds= in Python)"
+    if many and comma.any() and not text_rows:
+        raise DataError(
+            f"Column {name!r} holds {number_rows} numbers with a decimal comma. Write them with a decimal point, or "
+            f"{remedy}, or {leave_out(name)}."
+        )
+    if text_rows and number_rows >= text_rows and (marker.any() or many):
         raise DataError(_mixed(name, number_rows, text_rows, list(texts[marker]), remedy))
 
 

@@ -6,6 +6,7 @@ import io
 import re
 import zlib
 from collections import Counter
+from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
@@ -20,6 +21,8 @@ _PARQUET = (".parquet", ".pq")
 _DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 _COMMA_NUMBER = re.compile(r"[+-]?\d*,\d+")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
+_ABOVE_HEADER = re.compile(r"\A(sep=.\n)?([;,|\t ]*\n)*")
+"""What spreadsheets write above the header: the delimiter, or rows of empty cells."""
 _SAMPLE = 20_000
 
 
@@ -53,22 +56,29 @@ def read_parquet(source: Path | BinaryIO, shown: str) -> pd.DataFrame:
             f"{shown} is not a readable Parquet file (damaged, or another format). Write it anew."
         ) from error
     # A table written with its patient id as the index has it there now; an index without a name is row numbers.
-    return frame.reset_index(drop=frame.index.names == [None])
+    index = [name for name in frame.index.names if name is not None and name not in frame.columns]
+    return (frame.reset_index(index) if index else frame).reset_index(drop=True)
 
 
 def _read_csv(path: Path) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    text, warnings = _decode(path)
+    whole, warnings = _decode(path)
+    text = _ABOVE_HEADER.sub("", whole)
     if not text.strip():
         raise DataError(f"{path} is empty. Give a CSV file with a header line and rows.")
     delimiter = _delimiter(text, path)
     header = [name.strip() for name in _sample(text, delimiter)[0]]
     _refuse_duplicates([name for name in header if name], str(path))
-    _refuse_ragged(text, delimiter, len(header), path)
+    _refuse_ragged(text, delimiter, len(header), path, whole.count("\n") - text.count("\n"))
     frame = _parse(text, delimiter, ".", path)
     if delimiter != ",":
         frame = _decimal_comma(frame, text, delimiter, path)
-    frame.columns = [name or f"Unnamed: {index}" for index, name in enumerate(header)]
+    frame.columns = [name or _unnamed(index, header) for index, name in enumerate(header)]
     return frame, warnings
+
+
+def _unnamed(index: int, header: list[str]) -> str:
+    """Return a name for a column without one, as pandas makes it, but no other column's."""
+    return next(name for number in count(index, len(header)) if (name := f"Unnamed: {number}") not in header)
 
 
 def _decode(path: Path) -> tuple[str, tuple[str, ...]]:
@@ -95,10 +105,11 @@ def _decode(path: Path) -> tuple[str, tuple[str, ...]]:
 
 
 def _sample(text: str, delimiter: str) -> list[list[str]]:
-    rows = csv.reader(io.StringIO(text[:_SAMPLE], newline=""), delimiter=delimiter)
+    cut = max(_SAMPLE, text.find("\n") + 1)
+    rows = csv.reader(io.StringIO(text[:cut], newline=""), delimiter=delimiter)
     whole = [row for row in rows if "".join(row).strip()]
     # The cut may have gone through the last row.
-    return whole if len(text) <= _SAMPLE or len(whole) == 1 else whole[:-1]
+    return whole if len(text) <= cut or len(whole) == 1 else whole[:-1]
 
 
 def _delimiter(text: str, path: Path) -> str:
@@ -122,25 +133,26 @@ def _delimiter(text: str, path: Path) -> str:
 
 
 def _refuse_duplicates(names: list[str], shown: str) -> None:
-    twice = [name for name, count in Counter(names).items() if count > 1]
+    twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
         listed = ", ".join(repr(name) for name in twice[:5])
         raise DataError(f"{shown} has more than one column named {listed}. Rename or remove the doubles.")
 
 
-def _refuse_ragged(text: str, delimiter: str, width: int, path: Path) -> None:
+def _refuse_ragged(text: str, delimiter: str, width: int, path: Path, above: int) -> None:
     if '"' in text:
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
         try:
-            bad = next((rows.line_num for row in rows if row and len(row) != width), None)
+            bad = next((rows.line_num for row in rows if len(row) != width and "".join(row).strip(" ")), None)
         except csv.Error as error:
-            raise DataError(f"{path}, line {rows.line_num}, cannot be read as CSV. Mend the quotes there.") from error
+            line = above + rows.line_num
+            raise DataError(f"{path}, line {line}, cannot be read as CSV. Mend the quotes there.") from error
     else:
         lines = enumerate(text.split("\n"), start=1)
         bad = next((n for n, line in lines if line.count(delimiter) != width - 1 and line.strip(" ")), None)
     if bad is not None:
         raise DataError(
-            f"{path}, line {bad}, does not have the {width} fields of the header line. Mend that line: "
+            f"{path}, line {above + bad}, does not have the {width} fields of the header line. Mend that line: "
             "a field that contains the delimiter or a line break needs double quotes around it."
         )
 

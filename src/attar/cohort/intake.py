@@ -1,7 +1,7 @@
 """From a raw table to labels, patients and features: what is kept, what is refused, what is said about it."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 import numpy as np
@@ -96,9 +96,12 @@ def refuse_few(labels: NDArray[np.int8], targets: tuple[Target, ...], ids: NDArr
 
 
 def features(
-    table: pd.DataFrame, names: tuple[str, ...], kinds: dict[str, str], may_lack: bool = False
+    table: pd.DataFrame, names: tuple[str, ...], kinds: dict[str, str], asked: Container[str], may_lack: bool = False
 ) -> tuple[pd.DataFrame, tuple[Column, ...], tuple[str, ...]]:
-    """Return the usable feature columns, their description, and a warning for each left out."""
+    """Return the usable feature columns, their description, and a warning for each left out.
+
+    Those `asked` for by name measure something, even if they look as if they numbered the patients.
+    """
     kept: dict[str, pd.Series] = {}
     columns: list[Column] = []
     said: list[str] = []
@@ -109,7 +112,7 @@ def features(
             useless = checks.constant(series)
             if not useless:
                 column = _feature(series, kinds.get(name), len(table))
-                useless = None if name in kinds else checks.numbering(series, column)
+                useless = None if name in asked else checks.numbering(series, column)
         except DataError as error:
             refused[name] = str(error)
             continue
@@ -120,7 +123,9 @@ def features(
         columns.append(column)
     _refuse_all(refused)
     if not kept and not may_lack:
-        raise DataError("No feature column is left: every one is empty or has the same value in all rows.")
+        raise DataError(
+            "No feature column is left: every one is empty, has the same value in all rows or numbers the patients."
+        )
     return pd.DataFrame(kept, index=table.index), tuple(columns), tuple(said)
 
 

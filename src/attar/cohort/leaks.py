@@ -1,10 +1,12 @@
-"""Warn of columns that know too much: the outcome in disguise."""
+"""Warn of columns that know too much: the outcome in disguise, or the patient's number."""
+
+import shlex
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from attar.cohort.checks import leave_out
+from attar.cohort.checks import leave_out, numbers_patients
 from attar.cohort.schema import Schema, is_number, numbers
 
 _SUSPICIOUS = 0.98
@@ -13,10 +15,15 @@ _FEWEST_OF_A_CLASS = 10
 
 
 def leaks(frame: pd.DataFrame, schema: Schema, labels: NDArray[np.int8]) -> tuple[str, ...]:
-    """Return a warning per feature that alone tells a target apart, by value or by absence."""
+    """Return a warning per feature that alone tells a target apart, by value or by absence, or looks like an id."""
     found: list[str] = []
     for column in schema.columns:
         series = frame[column.name]
+        if numbers_patients(series, column):
+            found.append(
+                f"Column {column.name!r} differs in every row, like a patient's number: name it with --id "
+                f"{shlex.quote(column.name)} (id=), or {leave_out(column.name)}."
+            )
         missing = series.isna().to_numpy()
         codes, ordered = _codes(series, missing)
         for index, target in enumerate(schema.targets):

@@ -96,6 +96,10 @@ def load(path: Path) -> Prepared:
         raise DataError(
             f"{path / 'cohort.json'} is damaged or from another version. Run attar prepare again."
         ) from None
+    needed = ["patients.parquet", *(["values.safetensors"] if card.channels else [])]
+    absent = [name for name in needed if not folder.has(name)]
+    if absent:
+        raise DataError(f"{path} lacks {' and '.join(absent)}. Run attar prepare again.")
     patients = read_parquet(path / "patients.parquet", str(path / "patients.parquet"))
     values = folder.read_arrays("values.safetensors")["values"] if card.channels else None
     if values is not None and values.shape != (len(patients), card.hours, len(card.channels)):

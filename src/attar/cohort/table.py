@@ -120,7 +120,9 @@ class Cohort:
         labels, targets, of_targets = intake.outcomes(table, roles.targets, positive)
         ids, of_ids = (None, ()) if id is None else intake.patients(table[id])
         intake.refuse_few(labels, targets, ids)
-        kept, columns, of_columns = intake.features(table, roles.features, overrides, series is not None)
+        kept, columns, of_columns = intake.features(
+            table, roles.features, overrides, {*overrides, *(chosen or ())}, series is not None
+        )
         schema = Schema(columns=columns, targets=targets, id=id, groups=roles.groups)
         if series is not None:
             schema = schema.model_copy(update={"hours": series.hours, "channels": series.channels})
@@ -162,7 +164,8 @@ class Cohort:
         elif not isinstance(y, pd.DataFrame):
             labels.columns = [f"y{index}" if len(labels.columns) > 1 else "y" for index in labels.columns]
         joined = pd.concat([frame, labels.reset_index(drop=True)], axis=1)
-        return cls.of(joined, [str(name) for name in labels.columns], series=series)
+        features = [str(name) for name in frame.columns]
+        return cls.of(joined, [str(name) for name in labels.columns], features=features, series=series)
 
     @property
     def rows(self) -> int:

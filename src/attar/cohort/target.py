@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 from attar.cohort.schema import Scalar, Target, distinct, is_number, recognised_positive
 from attar.errors import DataError
 
+_MOST_SHOWN = 10
+
 
 def encode(series: pd.Series, positive: Scalar | None = None) -> tuple[NDArray[np.int8], Target, tuple[str, ...]]:
     """Return labels, the Target and warnings; the series has no missing value and a plain dtype."""
@@ -70,6 +72,7 @@ def _not_two(name: str, values: list[Scalar], number: bool) -> str:
             f"Target {name!r} has only one value, {values[0]!r}, in all rows; a target needs two classes. "
             "Choose another column, or a table that holds both outcomes."
         )
-    shown = ", ".join(repr(value) for value in values[:5]) + (", ..." if len(values) > 5 else "")
+    # More are names, numbers or dates of patients rather than classes.
+    shown = f" ({', '.join(map(repr, values))})" if len(values) <= _MOST_SHOWN else ""
     remedy = "Make a yes/no column of it, for example by a threshold" if number else "Make a yes/no column of it"
-    return f"Target {name!r} has {len(values)} values ({shown}); a target has exactly two. {remedy}, and use that."
+    return f"Target {name!r} has {len(values)} values{shown}; a target has exactly two. {remedy}, and use that."
