@@ -36,7 +36,8 @@ def test_nearest_is_what_export_and_reading_back_make_of_it(small_frame, rng, in
 
 
 def test_real_rows_are_legal_already(small_frame):
-    for cohort in cohorts(small_frame):
+    far = pd.DataFrame({"code": 900_000_000 + np.arange(200) % 90, "died": np.tile(["yes", "no"], 100)})
+    for cohort in (*cohorts(small_frame), Cohort.of(far, "died")):
         fitted = prepare.fit(cohort.frame, cohort.schema, indicators=True)
         x = fitted.transform(cohort.frame)
         np.testing.assert_allclose(legal.legal(fitted).nearest(x), x, atol=1e-4)

@@ -22,6 +22,10 @@ ROUNDS = 16
 """Rounds in which shares are found: each leaves out values that get none, and few are left after some."""
 
 
+LARGE = 2.0**17
+"""Mean of a column beyond which float32 tells whole numbers apart only coarsely: it has 24 binary digits."""
+
+
 class Legal(Protocol):
     """What rows of a cohort may be; a pytree."""
 
@@ -113,6 +117,14 @@ class SeriesLegal:
         return jnp.concatenate([moved, rule(self.static, fixed)], axis=1)
 
 
+def fraction_of_large(mean: float) -> float:
+    """Return a mean without its whole part where that is too large for float32 to tell whole numbers beside it apart.
+
+    Which rows are whole does not depend on it.
+    """
+    return mean - round(mean) if abs(mean) > LARGE else mean
+
+
 def shares(x: Array) -> Array:
     """Return the nearest rows to x [rows, values] that are shares: none below 0, their sum 1.
 
@@ -166,7 +178,7 @@ def table_legal(preparation: Preparation) -> TableLegal:
             categories.append(here)
         if feature.indicator:
             gaps.append((*here, indicators + len(gaps)))
-        mean += feature.mean
+        mean += feature.mean if feature.kind == "categorical" else map(fraction_of_large, feature.mean)
         scale += feature.scale
         whole += [feature.is_whole] * len(feature.mean)
     for feature in preparation.features:
