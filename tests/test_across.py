@@ -1,6 +1,7 @@
 import json
 import shutil
 
+import numpy as np
 import pytest
 
 from attar.errors import RecipeError
@@ -21,6 +22,13 @@ def test_other_models_are_trained_on_the_table_and_on_real_patients(finished, sm
     own = json.loads((run / "scores.json").read_text())["arms"]
     assert all(found["models"]["mlp"][name]["auprc"] == own[name]["auprc"] for name in ("full", "random", "condensed"))
     assert len(found["models"]["logistic"]["random"]["auprc"]["values"]) == across.REPEATS
+
+
+def test_a_label_that_all_patients_share_is_predicted_as_it_is():
+    x, y = np.arange(6.0)[:, None], np.array([[0, 1], [0, 0]] * 3)
+    found = across._probabilities(across.LEARNERS["logistic"], 0, x, y, x)
+    assert (found[:, 0] == 0).all()
+    assert len(np.unique(found[:, 1])) == 6
 
 
 def test_a_model_that_is_not_there_is_named(finished, small_cohort, monkeypatch):

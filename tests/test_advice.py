@@ -8,7 +8,7 @@ from attar.report import advice
 from attar.report.source import read
 from attar.store import Run
 
-ARMS = {"random": {"auprc": {"mean": 0.3}}, "condensed": {"auprc": {"mean": 0.5}}}
+ARMS = {"random": {"auprc": {"mean": 0.3}}, "condensed": {"rows": 20, "auprc": {"mean": 0.5}}}
 
 
 @pytest.fixture
@@ -55,6 +55,8 @@ def test_more_patients_are_offered_while_that_is_a_condensation(run):
     change(run)
     assert "--per-class 20" in tips(run)
     assert "little to condense" not in tips(run)
+    several = ARMS | {"condensed": {"rows": 2000, "auprc": {"mean": 0.5}}}
+    assert "--per-class 12" in " ".join(advice.advice(read(run), several, "fair"))
     near = ARMS | {"random": {"auprc": {"mean": 0.499}}}
     assert "little to condense" in " ".join(advice.advice(read(run), near, "poor"))
 

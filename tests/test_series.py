@@ -260,6 +260,11 @@ def test_another_hospital_is_matched_by_name(cohort, finished, tmp_path):
     hour = other.x[:, : preparation.layout.channels]
     sinus = preparation.hour_names.index("rhythm-sinus")
     assert len(np.unique(hour[:, sinus])) == 2
+    numbers = (CHANNELS[0], Channel(name="rhythm", kind="integer"))
+    odd = prepared.Prepared("odd", frame, ("died",), values=series.values[:, :, [0, 2]], channels=numbers, id="patient")
+    prepared.save(odd, tmp_path / "odd")
+    with pytest.raises(DataError, match="'rhythm' is integer there and categorical in the run"):
+        external.read(tmp_path / "odd", cohort.schema, preparation)
     short = prepared.Prepared("short", frame, ("died",), values=series.values[:, :3], channels=CHANNELS, id="patient")
     prepared.save(short, tmp_path / "short")
     with pytest.raises(DataError, match="hours long"):
@@ -277,6 +282,15 @@ def test_another_table_is_matched_by_name(small_cohort, small_frame, tmp_path):
     small_frame.assign(hospdead=small_frame["hospdead"] * 3).to_parquet(tmp_path / "odd.parquet")
     with pytest.raises(DataError, match="values beside 0 and 1, first in row"):
         external.read(tmp_path / "odd.parquet", small_cohort.schema, fitted)
+    coded = small_frame.assign(
+        race=small_frame["race"].astype("str").str.upper(),
+        hospdead=small_frame["hospdead"].astype("Int64").where(np.arange(1000) > 2),
+    )
+    coded.to_parquet(tmp_path / "coded.parquet")
+    differences = external.read(tmp_path / "coded.parquet", small_cohort.schema, fitted).differences
+    assert differences["rows left out"] == ["3 of 1000 lack an outcome"]
+    known = small_frame["race"].notna().sum()
+    assert differences["columns with values the run has not seen, taken as missing"] == [f"race ({known} of 1000 rows)"]
     small_frame.drop(columns="hospdead").to_parquet(tmp_path / "none.parquet")
     with pytest.raises(DataError, match="no column 'hospdead'"):
         external.read(tmp_path / "none.parquet", small_cohort.schema, fitted)
@@ -290,6 +304,9 @@ def test_a_prepared_folder_is_read_as_it_was_saved(tmp_path):
     np.testing.assert_array_equal(cohort.series.values, series.values)
     assert (cohort.schema.id, cohort.schema.groups) == ("patient", ("ward",))
     assert [column.name for column in cohort.schema.columns] == ["age"]
+    (tmp_path / "mine" / "values.safetensors").unlink()
+    with pytest.raises(DataError, match=r"lacks values\.safetensors. Run attar prepare again"):
+        Cohort.read(tmp_path / "mine")
     (tmp_path / "mine" / "cohort.json").write_text("{")
     with pytest.raises(DataError, match="damaged"):
         Cohort.read(tmp_path / "mine")

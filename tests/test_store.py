@@ -90,6 +90,9 @@ def test_a_damaged_file_is_named(tmp_path):
         (tmp_path / "scores.json").write_text("{")
         with pytest.raises(RunError, match=r"scores\.json is damaged"):
             run.read_json("scores.json")
+        (tmp_path / "history.parquet").write_text("version https://git-lfs")
+        with pytest.raises(RunError, match=r"history\.parquet is damaged"):
+            run.read_table("history.parquet")
         with pytest.raises(RunError, match=r"no condensed\.parquet yet"):
             run.read_table("condensed.parquet")
     with pytest.raises(RunError, match="not an attar run folder"):

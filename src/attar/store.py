@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from filelock import FileLock, Timeout
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load as load_tensors
@@ -103,7 +104,10 @@ class Folder:
 
     def read_table(self, name: str) -> pd.DataFrame:
         """Read a Parquet table of the run."""
-        return pd.read_parquet(io.BytesIO(self._read(name)))
+        try:
+            return pd.read_parquet(io.BytesIO(self._read(name)))
+        except pa.ArrowException:
+            raise RunError(_damaged(self.folder / name)) from None
 
     def _read(self, name: str) -> bytes:
         return (self.folder / name).read_bytes()

@@ -126,5 +126,9 @@ def _classifier(name: str, data: Arrays) -> tuple[Fit, Fit]:
 
 
 def _probabilities(make: Callable[[int], Any], seed: int, x: np.ndarray, y: np.ndarray, test: np.ndarray) -> np.ndarray:
-    columns = [make(seed).fit(x, y[:, label]).predict_proba(test)[:, 1] for label in range(y.shape[1])]
+    def risk(labels: np.ndarray) -> np.ndarray:
+        one_class = labels.min() == labels.max()
+        return np.full(len(test), labels[0]) if one_class else make(seed).fit(x, labels).predict_proba(test)[:, 1]
+
+    columns = [risk(labels) for labels in y.T]
     return np.stack(columns, axis=1).astype(np.float32)

@@ -7,11 +7,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from attar.cohort.checks import plain
 from attar.cohort.origin import Origin, find
 from attar.cohort.schema import Channel, Schema
 from attar.cohort.series import Series
 from attar.errors import DataError, nearest
-from attar.prepare import AnyPreparation, Preparation, SeriesPreparation, Stays
+from attar.prepare import AnyPreparation, Preparation, SeriesPreparation, Stays, unseen
 
 Differences = dict[str, list[str]]
 
@@ -57,7 +58,7 @@ def outcomes(found: Origin, schema: Schema) -> NDArray[np.float64]:
                 f"{nearest(target.name, [str(name) for name in found.frame.columns])} Rename it there."
             )
         column = found.frame[target.name]
-        positive, negative = (column == target.positive).to_numpy(bool), (column == target.negative).to_numpy(bool)
+        positive, negative = (column.isin([value]).to_numpy(bool) for value in (target.positive, target.negative))
         strange = column.notna().to_numpy() & ~positive & ~negative
         if strange.any():
             raise DataError(
@@ -76,7 +77,11 @@ def columns(found: Origin, schema: Schema, preparation: Preparation, differences
     _list(differences, "columns it lacks, taken as missing", [name for name in wanted if name not in have])
     _list(differences, "columns not used", [name for name in have if name not in wanted and name not in other])
     frame = found.frame.set_axis(have, axis=1)
-    return pd.DataFrame({name: frame[name] if name in have else np.nan for name in wanted}, index=frame.index)
+    frame = pd.DataFrame({name: plain(frame[name]) if name in have else np.nan for name in wanted}, index=frame.index)
+    strange = {feature.column: int(unseen(frame[feature.column], feature).sum()) for feature in preparation.features}
+    rows = [f"{name} ({count} of {len(frame)} rows)" for name, count in strange.items() if count]
+    _list(differences, "columns with values the run has not seen, taken as missing", rows)
+    return frame
 
 
 def channels(
@@ -110,6 +115,10 @@ def _recoded(
     if ours.unit and theirs.unit and ours.unit != theirs.unit:
         raise DataError(
             f"Channel {ours.name!r} is in {theirs.unit} there and in {ours.unit} in the run. Convert it first."
+        )
+    if (ours.kind == "categorical") != (theirs.kind == "categorical"):
+        raise DataError(
+            f"Channel {ours.name!r} is {theirs.kind} there and {ours.kind} in the run. Write it as the run's was."
         )
     if ours.kind != "categorical" or ours.values == theirs.values:
         return values

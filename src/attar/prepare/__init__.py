@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from attar.cohort.split import Split
 from attar.cohort.table import Cohort
 from attar.prepare.series import SeriesPreparation, Stays, fit_series
-from attar.prepare.table import Preparation, fit
+from attar.prepare.table import Preparation, fit, unseen
 
-__all__ = ["AnyPreparation", "Arrays", "Preparation", "SeriesPreparation", "Stays", "fit", "prepare"]
+__all__ = ["AnyPreparation", "Arrays", "Preparation", "SeriesPreparation", "Stays", "fit", "prepare", "unseen"]
 
 AnyPreparation = Preparation | SeriesPreparation
 

@@ -169,6 +169,14 @@ def fit_column(series: pd.Series, column: Column, clip: float, indicators: bool)
     )
 
 
+def unseen(series: pd.Series, feature: Feature) -> NDArray[np.bool_]:
+    """Return which rows have a value that a binary or categorical feature did not have in training."""
+    if not feature.values:
+        return np.zeros(len(series), bool)
+    known = _raw(series, feature.kind, feature.dtype, feature.values)
+    return series.notna().to_numpy() & np.isnan(known)
+
+
 def _raw(series: pd.Series, kind: Kind, dtype: str, values: tuple[Scalar, ...]) -> NDArray[np.float64]:
     """Return numbers, or the position of each value in `values`, as float64; NaN where missing or unknown."""
     if not values:

@@ -61,7 +61,8 @@ def skipped(source: Source, arms: Facts) -> str | None:
 
 def too_small(source: Source, arms: Facts) -> str | None:
     """More patients hold more."""
-    most = min(2 * source.recipe.per_class, source.manifest["cohort"]["split"]["train"] // 5)
+    rows_each = arms["condensed"]["rows"] / source.recipe.per_class
+    most = min(2 * source.recipe.per_class, int(0.4 * source.manifest["cohort"]["split"]["train"] / rows_each))
     if most <= source.recipe.per_class:
         return None
     near = arms["random"]["auprc"]["mean"] >= NEAR * arms["condensed"]["auprc"]["mean"]
