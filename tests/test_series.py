@@ -255,6 +255,9 @@ def test_another_hospital_is_matched_by_name(cohort, finished, tmp_path):
     }
     assert set(found["arms"]) == {"full", "random", "condensed"}
     assert json.loads((finished / "external-elsewhere.json").read_text()) == found
+    prepared.save(there, tmp_path / "away" / "elsewhere")
+    assert evaluate_external(cohort, finished, tmp_path / "away" / "elsewhere")["external"] == "elsewhere-2"
+    assert json.loads((finished / "external-elsewhere.json").read_text()) == found
     preparation = load(finished).preparation
     other = external.read(tmp_path / "elsewhere", cohort.schema, preparation)
     hour = other.x[:, : preparation.layout.channels]

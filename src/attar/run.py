@@ -260,15 +260,18 @@ def evaluate_external(
         names = [target.name for target in targets]
         model = build_model(recipe, data)
         arms = score_arms(model, elsewhere, sets, names, recipe, watch or Silent(), Share(None), {})
+        path = str(Path(other).resolve())
+        name = external.free_name(run, found.name, path)
         result = {
-            "external": found.name,
+            "external": name,
+            "source": path,
             "rows": len(found.x),
             "differences": found.differences,
             "arms": arms,
             "method": recipe.method,
             "per_class": recipe.per_class,
         }
-        run.write_json(f"external-{found.name}.json", result)
+        run.write_json(external.file(name), result)
     return result
 
 

@@ -1,6 +1,7 @@
 """Another cohort seen through a run's own preparation: columns and channels matched by name, differences listed."""
 
 from dataclasses import dataclass, field
+from itertools import chain, count
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from attar.cohort.schema import Channel, Schema
 from attar.cohort.series import Series
 from attar.errors import DataError, nearest
 from attar.prepare import AnyPreparation, Preparation, SeriesPreparation, Stays, unseen
+from attar.store import Run
 
 Differences = dict[str, list[str]]
 
@@ -46,6 +48,17 @@ def read(source: str | Path, schema: Schema, preparation: AnyPreparation) -> Oth
         if len(np.unique(values)) < 2:
             raise DataError(f"All rows of {source} have the same {name!r}: nothing can be scored there.")
     return Other(found.name, x, y[known].astype(np.float32), differences)
+
+
+def file(name: str) -> str:
+    """Return the file of a run that holds the scores on another cohort."""
+    return f"external-{name}.json"
+
+
+def free_name(run: Run, name: str, source: str) -> str:
+    """Return the name under which scores are kept: those on another file of the same name stay."""
+    names = chain([name], (f"{name}-{number}" for number in count(2)))
+    return next(n for n in names if not run.has(file(n)) or run.read_json(file(n))["source"] == source)
 
 
 def outcomes(found: Origin, schema: Schema) -> NDArray[np.float64]:
