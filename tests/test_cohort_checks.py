@@ -218,6 +218,12 @@ def test_free_text_and_text_ids_are_refused():
         Cohort.of(table(mrn=pd.Series([f"P{i}" for i in range(ROWS)])), "died")
 
 
+def test_codes_that_many_patients_share_are_categories():
+    codes = pd.Series([f"D{i % 700:03d}" for i in range(14_000)])
+    cohort = Cohort.of(pd.DataFrame({"code": codes, "died": np.arange(14_000) % 3 == 0}), "died")
+    assert len(cohort.schema.columns[0].values) == 700
+
+
 @pytest.mark.parametrize("value", [[1], b"x", pd.Interval(0, 1)])
 def test_other_objects_are_refused(value):
     with pytest.raises(DataError, match=r"'x' holds values of type.*--drop x"):

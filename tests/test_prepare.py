@@ -206,6 +206,41 @@ def test_unseen_categories_count_as_missing():
     assert (preparation.transform(odd) == usual).all()
 
 
+def ward_sizes(*sizes):
+    return np.repeat([f"w{at:02d}" for at in range(len(sizes))], sizes)
+
+
+def test_rare_ones_of_many_categories_count_as_missing():
+    ward = ward_sizes(*[40] * 22, 41, 20, 19, 3)
+    preparation = fitted(cohort_of(len(ward), ward=ward))
+    assert preparation.features[0].values == tuple(f"w{at:02d}" for at in range(24))
+    x = preparation.transform(pd.DataFrame({"ward": ["w22", "w24", "w25", None]}))
+    assert (x == x[0]).all()
+    anything = np.random.default_rng(0).normal(0, 5, (2000, preparation.width))
+    assert set(preparation.inverse(anything)["ward"]) == set(preparation.features[0].values)
+
+
+def test_twenty_categories_are_kept_however_rare():
+    ward = ward_sizes(*[100] * 10, *[2] * 10)
+    assert len(fitted(cohort_of(len(ward), ward=ward)).features[0].values) == 20
+    ward = ward_sizes(*[100] * 10, *[2] * 30)
+    assert len(fitted(cohort_of(len(ward), ward=ward)).features[0].values) == 20
+
+
+def test_rare_is_one_in_a_thousand_of_a_large_table():
+    ward = ward_sizes(*[1000] * 25, 30, 20)
+    assert fitted(cohort_of(len(ward), ward=ward)).features[0].values[-1] == "w25"
+
+
+def test_a_rare_category_is_no_gap_in_a_column_without_gaps():
+    numbers = np.repeat(np.arange(30), [50] * 25 + [4] * 5)
+    frame = pd.DataFrame({"ward": numbers, "died": np.arange(len(numbers)) % 2})
+    cohort = Cohort.of(frame, "died", kinds={"ward": "categorical"})
+    preparation = fitted(cohort, indicators=True)
+    assert preparation.features[0].indicator is None
+    assert preparation.inverse(preparation.transform(cohort.frame))["ward"].dtype == np.int64
+
+
 def test_the_clip_never_bites_on_binary_columns():
     rare = np.zeros(1000)
     rare[:2] = 1

@@ -16,7 +16,7 @@ import pytest
 from attar import condense, load, recipe
 from attar.cohort import Cohort
 from attar.errors import RecipeError, RunError
-from attar.run import condense_cohort, thin_labels
+from attar.run import begin, condense_cohort, rare_categories, thin_labels
 from attar.seeds import stream
 from conftest import QUICK
 
@@ -148,6 +148,16 @@ def test_a_target_too_rare_to_score_is_named_and_left_out_of_the_mean():
     notes = thin_labels(cohort, split)
     assert [("'rare'" in note, "only" in note) for note in notes] == [(True, True)] * len(notes)
     assert any("test split" in note for note in notes)
+
+
+def test_columns_with_rare_categories_are_named():
+    frame = Cohort.read("nhanes").frame
+    clinic = pd.Series(np.arange(len(frame)) % 40).map("clinic {}".format)
+    clinic.iloc[:30] = [f"visitor {row}" for row in range(30)]
+    cohort = Cohort.of(frame.assign(clinic=clinic, ill=np.arange(len(frame)) % 3 == 0), "ill")
+    (note,) = rare_categories(cohort, begin(cohort, recipe.load("default", QUICK)))
+    assert "'clinic' has 70 categories, of which 30 are too rare" in note
+    assert "visitor" not in note
 
 
 SCRIPT = """

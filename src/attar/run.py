@@ -26,7 +26,7 @@ from attar.evaluate.metrics import counted
 from attar.methods import method
 from attar.models import MODELS, Model
 from attar.paths import PATHS
-from attar.prepare import AnyPreparation, Arrays, prepare
+from attar.prepare import AnyPreparation, Arrays, prepare, unknown
 from attar.progress import Silent, Watch
 from attar.recipe import Recipe
 from attar.segments import SAMPLERS
@@ -53,7 +53,7 @@ def condense_cohort(
     shared = Share(share)
     split, data, model, start = begun = begin(cohort, recipe)
     with Run(folder) as run:
-        manifest = run.claim(recipe, describe(cohort, split, start, source))
+        manifest = run.claim(recipe, describe(cohort, begun, source))
         journal = Journal(run, manifest, watch or Silent(), shared)
         for warning in manifest["warnings"]:
             journal.watch.say(warning)
@@ -105,7 +105,7 @@ def share_scores(cohort: Cohort, recipe: Recipe, share: str | Path, groups: Sequ
 def _scratch(cohort: Cohort, recipe: Recipe, begun: "Beginning", share: str | Path) -> Iterator[Journal]:
     """Hand out the journal of a run that is only there for what it shares."""
     with tempfile.TemporaryDirectory() as folder, Run(Path(folder) / "run") as run:
-        manifest = run.claim(recipe, describe(cohort, begun.split, begun.start, None))
+        manifest = run.claim(recipe, describe(cohort, begun, None))
         yield Journal(run, manifest, Silent(), Share(share))
 
 
@@ -197,8 +197,25 @@ def thin_labels(cohort: Cohort, split: Split) -> list[str]:
     return notes
 
 
-def describe(cohort: Cohort, split: Split, start: initial.Initial, source: Mapping[str, Any] | None) -> dict[str, Any]:
+def rare_categories(cohort: Cohort, begun: "Beginning") -> list[str]:
+    """Name the columns of which some categories are too rare for an input of their own."""
+    frame, columns = cohort.frame.iloc[begun.split.train], {column.name: column for column in cohort.schema.columns}
+    notes = []
+    for feature in begun.data.preparation.features:
+        rows = int(unknown(frame[feature.column], feature).sum()) if feature.column in frame else 0
+        if rows:
+            count = len(columns[feature.column].values)
+            notes.append(
+                f"Column {feature.column!r} has {count} categories, of which {count - len(feature.values)} are too rare "
+                f"to learn from: in {rows} of {len(frame)} training rows. There it counts as missing, and the "
+                "condensed patients have none of them. If they matter, group them."
+            )
+    return notes
+
+
+def describe(cohort: Cohort, begun: "Beginning", source: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the manifest of a new run."""
+    split = begun.split
     return {
         "attar": __version__,
         "versions": {name: version(name) for name in ("jax", "jaxlib", "numpy", "pandas", "pyarrow", "scikit-learn")}
@@ -213,7 +230,12 @@ def describe(cohort: Cohort, split: Split, start: initial.Initial, source: Mappi
             "schema": cohort.schema.model_dump(mode="json"),
             "source": dict(source) if source else None,
         },
-        "warnings": [*cohort.warnings, *start.notes, *thin_labels(cohort, split)],
+        "warnings": [
+            *cohort.warnings,
+            *begun.start.notes,
+            *thin_labels(cohort, split),
+            *rare_categories(cohort, begun),
+        ],
         "seconds": {},
         "guards": {},
         "finished": False,

@@ -12,7 +12,6 @@ from pandas.api import types
 from attar.cohort.schema import Column, is_number, numbers
 from attar.errors import DataError
 
-_MOST_CATEGORIES = 500
 _FEW_CATEGORIES = 50
 _DISTINCT_SHARE = 0.05
 _MANY_NUMBERS = 20
@@ -157,9 +156,7 @@ def refuse_text(series: pd.Series) -> None:
 def refuse_free_text(column: Column, rows: int) -> None:
     """Raise DataError if a categorical column has more categories than patients can fill."""
     count = len(column.values)
-    if column.kind != "categorical" or count <= _FEW_CATEGORIES:
-        return
-    if count <= min(_MOST_CATEGORIES, _DISTINCT_SHARE * rows):
+    if column.kind != "categorical" or count <= max(_FEW_CATEGORIES, _DISTINCT_SHARE * rows):
         return
     if count == rows:
         looks, mend = "an identifier", f"If it names the patient, say --id {shlex.quote(column.name)} (id=)"

@@ -13,7 +13,7 @@ from attar.cohort.origin import Origin, find
 from attar.cohort.schema import Channel, Schema
 from attar.cohort.series import Series
 from attar.errors import DataError, nearest
-from attar.prepare import AnyPreparation, Preparation, SeriesPreparation, Stays, unseen
+from attar.prepare import AnyPreparation, Preparation, SeriesPreparation, Stays, unknown
 from attar.store import Run
 
 Differences = dict[str, list[str]]
@@ -91,9 +91,9 @@ def columns(found: Origin, schema: Schema, preparation: Preparation, differences
     _list(differences, "columns not used", [name for name in have if name not in wanted and name not in other])
     frame = found.frame.set_axis(have, axis=1)
     frame = pd.DataFrame({name: plain(frame[name]) if name in have else np.nan for name in wanted}, index=frame.index)
-    strange = {feature.column: int(unseen(frame[feature.column], feature).sum()) for feature in preparation.features}
+    strange = {feature.column: int(unknown(frame[feature.column], feature).sum()) for feature in preparation.features}
     rows = [f"{name} ({count} of {len(frame)} rows)" for name, count in strange.items() if count]
-    _list(differences, "columns with values the run has not seen, taken as missing", rows)
+    _list(differences, "columns with values the run does not know, taken as missing", rows)
     return frame
 
 
@@ -135,8 +135,8 @@ def _recoded(
         )
     if ours.kind != "categorical" or ours.values == theirs.values:
         return values
-    unknown = [value for value in theirs.values if value not in ours.values]
-    _list(differences, f"categories of {ours.name} the run has not seen, taken as not measured", unknown)
+    others = [value for value in theirs.values if value not in ours.values]
+    _list(differences, f"categories of {ours.name} the run has not seen, taken as not measured", others)
     positions = np.array(
         [ours.values.index(value) if value in ours.values else np.nan for value in theirs.values], np.float32
     )

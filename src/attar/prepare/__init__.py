@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from attar.cohort.split import Split
 from attar.cohort.table import Cohort
 from attar.prepare.series import SeriesPreparation, Stays, fit_series
-from attar.prepare.table import Preparation, fit, unseen
+from attar.prepare.table import Preparation, fit, unknown
 
-__all__ = ["AnyPreparation", "Arrays", "Preparation", "SeriesPreparation", "Stays", "fit", "prepare", "unseen"]
+__all__ = ["AnyPreparation", "Arrays", "Preparation", "SeriesPreparation", "Stays", "fit", "prepare", "unknown"]
 
 AnyPreparation = Preparation | SeriesPreparation
 

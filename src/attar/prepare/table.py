@@ -12,14 +12,18 @@ from attar.errors import DataError
 from attar.models.layout import Layout
 from attar.models.layout import table as table_layout
 
+_KEPT_ANYWAY = 20
+_FEWEST_ROWS = 20
+_LEAST_SHARE = 0.001
+
 
 class Feature(BaseModel):
     """How one column becomes array columns.
 
     `median` fills gaps (the most frequent value of a binary or categorical column). `mean` and `scale` hold one number
     per array column. `low` and `high` are the ends of the training range; of a binary or categorical column, those of
-    its 0/1 code. `values` of a categorical column are those seen in training. `indicator` is the mean and scale of the
-    array column that says the value is missing.
+    its 0/1 code. `values` of a categorical column are those common in training; any other counts as missing.
+    `indicator` is the mean and scale of the array column that says the value is missing.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -73,7 +77,7 @@ class Preparation(BaseModel):
         return sum(len(feature.mean) + (feature.indicator is not None) for feature in self.features)
 
     def transform(self, frame: pd.DataFrame) -> NDArray[np.float32]:
-        """Return rows as float32 [rows, width]; a category not seen in training counts as missing."""
+        """Return rows as float32 [rows, width]; a category rare or not seen in training counts as missing."""
         result = np.empty((len(frame), self.width), dtype=np.float32)
         at, gap = 0, self.width - sum(feature.indicator is not None for feature in self.features)
         for feature in self.features:
@@ -141,8 +145,9 @@ def fit_column(series: pd.Series, column: Column, clip: float, indicators: bool)
             "another seed."
         )
     if column.kind == "categorical":
-        values = tuple(values[int(code)] for code in np.unique(present))
+        values = tuple(values[code] for code in _common(present))
         raw = _raw(series, column.kind, column.dtype, values)
+        missing = np.isnan(raw)
     fill = _middle(raw[~missing], column)
     parts = _parts(np.where(missing, fill, raw), column.kind, len(values))
     mean = parts.mean(axis=0)
@@ -152,7 +157,7 @@ def fit_column(series: pd.Series, column: Column, clip: float, indicators: bool)
     if values:
         scale = _roomy(mean, scale, clip)
     share = missing.mean(keepdims=True)
-    gaps = indicators and bool(missing.any())
+    gaps = indicators and len(present) < len(raw)
     return Feature(
         column=column.name,
         kind=column.kind,
@@ -169,8 +174,8 @@ def fit_column(series: pd.Series, column: Column, clip: float, indicators: bool)
     )
 
 
-def unseen(series: pd.Series, feature: Feature) -> NDArray[np.bool_]:
-    """Return which rows have a value that a binary or categorical feature did not have in training."""
+def unknown(series: pd.Series, feature: Feature) -> NDArray[np.bool_]:
+    """Return which rows have a value that a binary or categorical feature does not know: rare or not in training."""
     if not feature.values:
         return np.zeros(len(series), bool)
     known = _raw(series, feature.kind, feature.dtype, feature.values)
@@ -198,6 +203,17 @@ def _parts(raw: NDArray[np.float64], kind: Kind, categories: int) -> NDArray[np.
     if kind == "categorical":
         return np.eye(categories)[raw.astype(np.int64)]
     return raw[:, None]
+
+
+def _common(present: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the codes common enough for an array column of their own.
+
+    What a category of a few patients seems to teach holds for nobody else, and the category may name them.
+    """
+    codes, counts = np.unique(present, return_counts=True)
+    rank = np.argsort(np.argsort(-counts, kind="stable"))
+    common = (rank < _KEPT_ANYWAY) | (counts >= max(_FEWEST_ROWS, _LEAST_SHARE * len(present)))
+    return codes[common].astype(np.int64)
 
 
 def _middle(present: NDArray[np.float64], column: Column) -> float:
