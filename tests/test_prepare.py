@@ -220,6 +220,13 @@ def test_rare_ones_of_many_categories_count_as_missing():
     assert set(preparation.inverse(anything)["ward"]) == set(preparation.features[0].values)
 
 
+@pytest.mark.parametrize(("count", "weight"), [(3, 3), (8, 8), (9, 8), (120, 8)])
+def test_categories_together_weigh_as_much_as_eight_numbers_at_most(count, weight):
+    ward = np.tile(ward_sizes(*[1] * count), 200)
+    x = fitted(cohort_of(len(ward), ward=ward), clip=100.0).transform(pd.DataFrame({"ward": ward}))
+    assert x.astype(np.float64).var(axis=0).sum() == pytest.approx(weight, rel=1e-4)
+
+
 def test_twenty_categories_are_kept_however_rare():
     ward = ward_sizes(*[100] * 10, *[2] * 10)
     assert len(fitted(cohort_of(len(ward), ward=ward)).features[0].values) == 20

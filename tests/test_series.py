@@ -293,7 +293,9 @@ def test_another_table_is_matched_by_name(small_cohort, small_frame, tmp_path):
     differences = external.read(tmp_path / "coded.parquet", small_cohort.schema, fitted).differences
     assert differences["rows left out"] == ["3 of 1000 lack an outcome"]
     known = small_frame["race"].notna().sum()
-    assert differences["columns with values the run does not know, taken as missing"] == [f"race ({known} of 1000 rows)"]
+    assert differences["columns with values the run does not know, taken as missing"] == [
+        f"race ({known} of 1000 rows)"
+    ]
     small_frame.drop(columns="hospdead").to_parquet(tmp_path / "none.parquet")
     with pytest.raises(DataError, match="no column 'hospdead'"):
         external.read(tmp_path / "none.parquet", small_cohort.schema, fitted)

@@ -206,9 +206,9 @@ def rare_categories(cohort: Cohort, begun: "Beginning") -> list[str]:
         if rows:
             count = len(columns[feature.column].values)
             notes.append(
-                f"Column {feature.column!r} has {count} categories, of which {count - len(feature.values)} are too rare "
-                f"to learn from: in {rows} of {len(frame)} training rows. There it counts as missing, and the "
-                "condensed patients have none of them. If they matter, group them."
+                f"Column {feature.column!r} has {count} categories; {count - len(feature.values)}, in {rows} of "
+                f"{len(frame)} training rows, are too rare to learn from. They count as missing, and no condensed "
+                "patient has them. If they matter, group them."
             )
     return notes
 

@@ -15,6 +15,7 @@ from attar.models.layout import table as table_layout
 _KEPT_ANYWAY = 20
 _FEWEST_ROWS = 20
 _LEAST_SHARE = 0.001
+_HEAVIEST = 8
 
 
 class Feature(BaseModel):
@@ -155,7 +156,8 @@ def fit_column(series: pd.Series, column: Column, clip: float, indicators: bool)
     flat = (parts.min(axis=0) == parts.max(axis=0)) | (scale < 1e-100)
     mean[flat] = parts[0, flat]
     if values:
-        scale = _roomy(mean, scale, clip)
+        # Each standardised by itself, the inputs of a hundred wards would drown those of all other columns.
+        scale = _roomy(mean, scale, clip) * np.sqrt(max(1.0, len(mean) / _HEAVIEST))
     share = missing.mean(keepdims=True)
     gaps = indicators and len(present) < len(raw)
     return Feature(
