@@ -87,8 +87,8 @@ def recipe(source: Source, given: dict[str, Any]) -> list[str]:
         f"{given['epochs']} epochs, all {given['rows']} patients at once{tried(evaluate.lengths)}. "
         "No early stopping: who receives the set has no validation data.",
         f"Inputs as in preparation.json: gaps filled, numbers standardised by the cohort's training patients and "
-        f"clipped at {source.recipe.prepare.clip:g}, categories one-hot. Do not standardise by the set itself: its "
-        "spread is not the cohort's.",
+        f"clipped at {source.recipe.prepare.clip:g}, categories one-hot and, where they are many, "
+        "scaled down. Do not standardise by the set itself: its spread is not the cohort's.",
         "The set is balanced, the cohort is not. Add the offset to the logit and risks have the cohort's prevalence; "
         "ranking does not change.",
     ]
