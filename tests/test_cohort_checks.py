@@ -181,6 +181,15 @@ def test_markers_among_numbers_are_named(marker):
         assert repr(marker) in str(caught.value)
 
 
+@pytest.mark.parametrize("marker", [[], ["?"]])
+def test_letters_with_numbers_among_numbers_are_codes(marker):
+    icd9 = [str(number) for number in range(400, 430)] + ["250.01", "E909", "V27", "V58.1", "E885", "V45"]
+    cohort = Cohort.of(table(diagnosis=cycle(icd9 + marker)), "died")
+    assert next(column for column in cohort.schema.columns if column.name == "diagnosis").kind == "categorical"
+    with pytest.raises(DataError, match="'x' mixes"):
+        Cohort.of(table(x=cycle([*icd9, "see notes"])), "died")
+
+
 def test_numbers_with_limits_are_refused():
     series = pd.Series(["<0.1" if i % 9 == 0 else str(i / 10) for i in range(ROWS)])
     with pytest.raises(DataError, match=r"'x' mixes 355 numbers and 45 texts"):

@@ -18,6 +18,7 @@ _MANY_NUMBERS = 20
 _FEWEST_NUMBERED = 500
 _FEW_MISSING = 0.05
 _LARGEST = 1e15
+_SEVERAL_CODES = 5
 _MARKERS = {
     "na",
     "n/a",
@@ -40,6 +41,7 @@ _MARKERS |= {"not done", "not available", "not applicable", "not known", "nd"}
 _MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _TIME = r"([ t]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?[ap]m)?(z|[+-]\d{2}:?\d{2})?)?"
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d*),\d+")
+_CODE = re.compile(r"[A-Za-z]{1,3}[-. ]?\d[\dA-Za-z.-]*")
 _DATE = re.compile(
     rf"(\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}|\d{{1,2}}[-/.]\d{{1,2}}[-/.](\d{{2}}|\d{{4}})"
     rf"|\d{{1,2}}[- ]{_MONTH}[- ]\d{{2,4}}|{_MONTH} \d{{1,2}},? \d{{4}}){_TIME}",
@@ -140,6 +142,8 @@ def refuse_text(series: pd.Series) -> None:
     comma = texts.str.fullmatch(_DECIMAL_COMMA).to_numpy()
     number = comma | pd.to_numeric(texts, errors="coerce").notna().to_numpy()
     marker = texts.str.lower().isin(_MARKERS).to_numpy()
+    if is_codes(texts[~number & ~marker]):
+        return
     number_rows, text_rows = int(counts[number].sum()), int(counts[~number].sum())
     many = number.sum() > _MANY_NUMBERS
     name = str(series.name)
@@ -151,6 +155,11 @@ def refuse_text(series: pd.Series) -> None:
         )
     if text_rows and number_rows >= text_rows and (marker.any() or many):
         raise DataError(_mixed(name, number_rows, text_rows, list(texts[marker]), remedy))
+
+
+def is_codes(texts: pd.Series) -> bool:
+    """Whether all texts that stand among numbers are letters with numbers, as V27 among ICD-9's 414 and 428."""
+    return len(texts) >= _SEVERAL_CODES and bool(texts.str.fullmatch(_CODE).all())
 
 
 def refuse_free_text(column: Column, rows: int) -> None:
