@@ -12,8 +12,8 @@ def of_privacy(source: Source) -> list[str]:
     """Say what is known about privacy: no guarantee."""
     if source.method.choose:
         return [
-            "These are real patients, chosen from the cohort and not altered. Whatever rules hold for the cohort hold "
-            "for this table: do not hand it out as synthetic."
+            "These are real patients, chosen from the cohort; only gaps and rare categories are filled in. Whatever "
+            "rules hold for the cohort hold for this table: do not hand it out as synthetic."
         ]
     start = (
         "Every patient started as a real one and was moved from there; some values may still be those of real people. "
